@@ -230,8 +230,8 @@ def other_way(result: AuditResult) -> str:
     ratio = math.inf if misses_p == 0 else (misses_q / counts.runs_y) / (misses_p / counts.runs_x)
     if misses_q == 0 or not 1.0 < result.ratio < ratio:
         return ""
-    p, q = ("x", "y") if result.likelier_on == "x" else ("y", "x")
-    times = "occur only on" if math.isinf(ratio) else f"are {ratio:.3g} times likelier on"
+    p, q = ("x", "y") if result.more_likely_on == "x" else ("y", "x")
+    times = "occur only on" if math.isinf(ratio) else f"are {ratio:.3g} times as likely on"
     return f"outputs outside the event {times} {q}: {misses_q:,} there, {misses_p:,} on {p}"
 
 

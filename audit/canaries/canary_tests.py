@@ -142,7 +142,7 @@ def _line_tail(test: CanaryTest, claim: Claim, guesses: CanaryGuesses, *, enough
     for each in sorted(ceilings(claim, guesses), key=lambda ceiling: ceiling.log_odds):
         without_slips, bound = _tails(test, guesses, each, smallest)
         smallest = min(smallest, bound)
-        if smallest <= enough or without_slips >= smallest:  # likelier for larger log-odds, so no bound is smaller
+        if smallest <= enough or without_slips >= smallest:  # more likely for larger log-odds, so no bound is smaller
             break
     return smallest
 

@@ -121,7 +121,7 @@ def _times(number: int) -> str:
 
 
 def agreement(likeliest: float) -> float:
-    """Return the largest probability that two runs on one dataset agree, if no output is likelier than `likeliest`."""
+    """Return the largest probability that two runs on one dataset agree, if `likeliest` is the largest of an output."""
     return likeliest if likeliest <= 0.5 else likeliest**2 + (1.0 - likeliest) ** 2
 
 

@@ -31,7 +31,7 @@ class Snapshot:
             return []
         what = "are the same object" if self.x is self.y else "have equal contents"
         message = (
-            f"x and y {what} ({self.summaries[0]}), so no output is likelier on one than on the other and no audit "
+            f"x and y {what} ({self.summaries[0]}), so no output is more likely on one than on the other and no audit "
             "can refute a claim; pass two datasets that differ."
         )
         return [Finding(HealthCheck.EQUAL_DATASETS, message)]

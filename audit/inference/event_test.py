@@ -507,20 +507,20 @@ def largest_strength(
     return low
 
 
-# The direction of a test, given by the dataset on which the event was likelier in the pilot.
+# The direction of a test, given by the dataset on which the event was more likely in the pilot.
 
 Direction = Literal["x", "y"]
-"""The dataset on which an event is likelier."""
+"""The dataset on which an event is more likely."""
 
 
 @dataclass(frozen=True, slots=True)
 class Directed:
-    """A claim and the counts of an event, both with the likelier dataset in place of x."""
+    """A claim and the counts of an event, both with the more likely dataset in place of x."""
 
     claim: Claim
     counts: Counts
 
 
-def directed(claim: Claim, counts: Counts, likelier_on: Direction) -> Directed:
+def directed(claim: Claim, counts: Counts, more_likely_on: Direction) -> Directed:
     """Return the claim and the counts in the direction of an event."""
-    return Directed(claim, counts) if likelier_on == "x" else Directed(claim.reversed(), counts.swapped())
+    return Directed(claim, counts) if more_likely_on == "x" else Directed(claim.reversed(), counts.swapped())

@@ -42,7 +42,7 @@ class NetTest:
     """The event with the largest bound among all events of a net."""
 
     index: int
-    likelier_on: Direction
+    more_likely_on: Direction
     counts: Counts
     pvalue: float  # smallest alpha at which the tests of all events refute the claim; at most 1
     bound: float  # on the strength, at confidence 1 − alpha for all events together
@@ -69,7 +69,7 @@ def net_test(
         Hits of each event in runs from which neither the events nor their weights were learned.
     runs_x, runs_y : int
     claim : Claim
-        For an event that is likelier on x; its reverse is tested for events that are likelier on y.
+        For an event that is more likely on x; its reverse is tested for events that are more likely on y.
     weights : ndarray, shape (2, events)
         The part of alpha of each event in the direction of x and of y; together at most 1.
     alpha : float
@@ -82,7 +82,7 @@ def net_test(
     >>> from dpaudit import PureDP
     >>> on_x, on_y = np.array([500, 300, 200]), np.array([500, 460, 40])
     >>> found = net_test(on_x, on_y, 1_000, 1_000, PureDP(1.0), np.full((2, 3), 1 / 6), alpha=0.01)
-    >>> found.index, found.likelier_on, found.bound > 1.0
+    >>> found.index, found.more_likely_on, found.bound > 1.0
     (2, 'x', True)
     """
     levels = alpha * weights
@@ -130,8 +130,8 @@ def rough_bound(
 ) -> Array:
     """Return the strength that counts exceed by z standard errors, by the ellipse on the arcsine scale; −∞ for none.
 
-    The claim is in the direction of the events, and hits on the likelier dataset come first. `quickly` takes one point
-    of the ellipse, whose strength is at least the smallest one.
+    The claim is in the direction of the events, and hits on the more likely dataset come first. `quickly` takes one
+    point of the ellipse, whose strength is at least the smallest one.
     """
     angles = _ANGLES[len(_ANGLES) // 2, None] if quickly else _ANGLES
     p = np.arcsin(np.sqrt(hits_p / n)) - 0.5 * z / np.sqrt(n) * np.sin(angles)

@@ -177,11 +177,11 @@ class Cut:
         return replace(self, edges=edges, hits_x=hits_x, hits_y=hits_y, ratio=None)
 
     @np.errstate(over="ignore")  # distances beyond the largest number
-    def lies_far(self, likelier_on: Direction) -> npt.NDArray[np.bool_]:
+    def lies_far(self, more_likely_on: Direction) -> npt.NDArray[np.bool_]:
         """Whether each half-line is farther from all numbers of the other dataset than these from each other."""
         own, other = (
             np.sort(side[np.isfinite(side)])
-            for side in (self.column.x, self.column.y)[:: 1 if likelier_on == "x" else -1]
+            for side in (self.column.x, self.column.y)[:: 1 if more_likely_on == "x" else -1]
         )
         if len(other) == 0 or len(own) == 0:
             return np.ones(len(self.low), np.bool_)
@@ -190,9 +190,9 @@ class Cut:
         away = np.where(self.low > 0, bounds[self.low] - other[-1], other[0] - nearest)
         return np.asarray(away > other[-1] - other[0])
 
-    def directed(self, likelier_on: Direction) -> tuple[Array, Array]:
-        """Hits in each cell, those on the likelier dataset first."""
-        return (self.hits_x, self.hits_y) if likelier_on == "x" else (self.hits_y, self.hits_x)
+    def directed(self, more_likely_on: Direction) -> tuple[Array, Array]:
+        """Hits in each cell, those on the more likely dataset first."""
+        return (self.hits_x, self.hits_y) if more_likely_on == "x" else (self.hits_y, self.hits_x)
 
     def places(self, event: int) -> Integers:
         """The cells of an event of the net."""

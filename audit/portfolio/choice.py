@@ -90,7 +90,7 @@ class Criterion:
 
     def _are_useless(self, hits_p: Array, hits_q: Array, held: int) -> npt.NDArray[np.bool_]:
         # An event is equivalent to its complement in the other direction; keep the one with the larger ratio.
-        # An event that always occurs on one side cannot be likelier on the other.
+        # An event that always occurs on one side cannot be more likely on the other.
         useless: npt.NDArray[np.bool_] = hits_q == held
         if self.least_share > 0.0:
             useless |= np.minimum(np.minimum(hits_p, held - hits_p), np.minimum(hits_q, held - hits_q)) < (
@@ -152,7 +152,7 @@ class Choice:
     """
 
     event: Event
-    likelier_on: Direction
+    more_likely_on: Direction
     pilot_hits_x: int
     pilot_hits_y: int
     pilot_runs: int
@@ -182,9 +182,9 @@ class Choice:
 
 
 def directed_shares(choice: Choice) -> tuple[float, float]:
-    """Frequencies of an event in the pilot, that of the likelier dataset first."""
+    """Frequencies of an event in the pilot, that of the more likely dataset first."""
     shares = choice.pilot_hits_x / choice.pilot_runs, choice.pilot_hits_y / choice.pilot_runs
-    return shares if choice.likelier_on == "x" else shares[::-1]
+    return shares if choice.more_likely_on == "x" else shares[::-1]
 
 
 def expected_excess(choice: Choice, claim: Claim, runs: int, alpha: float, *, caution: float) -> float:
@@ -194,7 +194,7 @@ def expected_excess(choice: Choice, claim: Claim, runs: int, alpha: float, *, ca
     """
     criterion = Criterion(claim, runs, normal_quantile(alpha), is_one_way=True)
     hits_x, hits_y = (np.array([float(hits)]) for hits in (choice.pilot_hits_x, choice.pilot_hits_y))
-    return float(criterion.values(Events(hits_x, hits_y, choice.pilot_runs, choice.likelier_on, caution))[0])
+    return float(criterion.values(Events(hits_x, hits_y, choice.pilot_runs, choice.more_likely_on, caution))[0])
 
 
 def normal_quantile(alpha: float) -> float:
@@ -212,35 +212,35 @@ class Proposal:
 
     cut: Cut
     cells: npt.NDArray[np.bool_]
-    likelier_on: Direction
+    more_likely_on: Direction
     expected: tuple[float, float]
     caution: float  # standard errors of the pilot that are subtracted
     value: float = 0.0  # what a test of this set alone should then show beyond the claim
 
     @classmethod
-    def of_curve(cls, cut: Cut, places: npt.NDArray[np.int64], likelier_on: Direction) -> Proposal:
+    def of_curve(cls, cut: Cut, places: npt.NDArray[np.int64], more_likely_on: Direction) -> Proposal:
         """The set of the cells at these places, which a curve has proposed."""
         cells, column = _mask(cut, places), cut.column
         caution = _OF_PART if column.is_part else _PICKED if column.first else _OF_SEVERAL
-        return cls(cut, cells, likelier_on, cut.hits(cells) if column.is_output else cut.fitted(cells), caution)
+        return cls(cut, cells, more_likely_on, cut.hits(cells) if column.is_output else cut.fitted(cells), caution)
 
     @classmethod
-    def plain(cls, cut: Cut, event: int, likelier_on: Direction, value: float = 0.0) -> Proposal:
+    def plain(cls, cut: Cut, event: int, more_likely_on: Direction, value: float = 0.0) -> Proposal:
         """An event of the net."""
         cells = _mask(cut, cut.places(event))
-        return cls(cut, cells, likelier_on, cut.hits(cells), _PICKED, value)
+        return cls(cut, cells, more_likely_on, cut.hits(cells), _PICKED, value)
 
     @property
     def choice(self) -> Choice:
         """The event."""
         hits_x, hits_y = self.cut.hits(self.cells)
-        return Choice(self.cut.event(self.cells), self.likelier_on, round(hits_x), round(hits_y), self.cut.runs)
+        return Choice(self.cut.event(self.cells), self.more_likely_on, round(hits_x), round(hits_y), self.cut.runs)
 
     @property
-    def is_likelier(self) -> bool:
+    def is_more_likely(self) -> bool:
         """Whether the pilot has more hits on its dataset than on the other."""
         hits_x, hits_y = self.cut.hits(self.cells)
-        return bool(hits_x > hits_y if self.likelier_on == "x" else hits_y > hits_x)
+        return bool(hits_x > hits_y if self.more_likely_on == "x" else hits_y > hits_x)
 
     def without(self, other: Proposal) -> Proposal:
         """The set without the cells of another one of its column."""
@@ -253,7 +253,7 @@ class Proposal:
     def value_of(self, criterion: Criterion, hits: tuple[float, float], caution: float) -> float:
         """What a test of this set alone should show beyond the claim, with these hits on x and on y."""
         hits_x, hits_y = (np.array([side]) for side in hits)
-        return float(criterion.values(Events(hits_x, hits_y, self.cut.runs, self.likelier_on, caution))[0])
+        return float(criterion.values(Events(hits_x, hits_y, self.cut.runs, self.more_likely_on, caution))[0])
 
     def seen(self, criterion: Criterion, caution: float) -> float:
         """The same with the hits in the pilot."""
@@ -268,7 +268,7 @@ def _mask(cut: Cut, places: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Pair:
-    """Two disjoint sets of one column, the first likelier on x, by which datasets are guessed."""
+    """Two disjoint sets of one column, the first more likely on x, by which datasets are guessed."""
 
     on_x: Proposal
     on_y: Proposal
@@ -340,7 +340,7 @@ def choose_each_way(cuts: Sequence[Cut], claim: Claim, runs: int, alpha: float) 
     tried += _best_plain(of_output, replace(criterion, is_small=is_symmetric(claim)), _OF_SEVERAL)
     best: list[Choice | None] = []
     for way in DIRECTIONS:
-        found = [one for one in tried if one.likelier_on == way and one.is_likelier and one.value > -math.inf]
+        found = [one for one in tried if one.more_likely_on == way and one.is_more_likely and one.value > -math.inf]
         best.append(max(found, key=lambda one: one.value).choice if found else None)
     return best[0], best[1]
 
@@ -355,7 +355,9 @@ def choose_among(cuts: Sequence[Cut], claim: Claim, runs: int, alpha: float, cau
         found = max((*tried, *_best_plain(cuts, criterion, caution)), key=lambda one: one.value, default=None)
         if found is not None and found.value > -math.inf:
             best.append(found)
-    return [one.choice for one in {(id(one.cut), one.likelier_on, one.cells.tobytes()): one for one in best}.values()]
+    return [
+        one.choice for one in {(id(one.cut), one.more_likely_on, one.cells.tobytes()): one for one in best}.values()
+    ]
 
 
 def _best_plain(cuts: Sequence[Cut], criterion: Criterion, caution: float) -> Iterator[Proposal]:
@@ -419,7 +421,7 @@ def _proposals(cuts: Sequence[Cut], criterion: Criterion) -> list[_Proposals]:
     if is_symmetric(criterion.claim):
         criterion = replace(criterion, is_small=True, spare=DOUBT)
         proposing = replace(criterion, runs=coins_for(criterion.runs) or criterion.runs)
-    of_columns = [{one.likelier_on: one for one in _of_curve(cut, proposing)} for cut in cuts]
+    of_columns = [{one.more_likely_on: one for one in _of_curve(cut, proposing)} for cut in cuts]
     of_columns.append(_sharpened(_clearest(cuts, criterion.claim, recurring=True), criterion.claim.with_strength(0.0)))
     return [
         {way: replace(one, value=one.value_of(criterion, one.expected, one.caution)) for way, one in of_column.items()}
@@ -437,7 +439,7 @@ def _of_curve(cut: Cut, criterion: Criterion) -> Iterator[Proposal]:
         value = criterion.values(Events(fit_x, fit_y, cut.runs, direction, 0.0))
         last = int(np.argmax(value))
         one = Proposal.of_curve(cut, order[: last + 1], direction)
-        if np.isfinite(value[last]) and one.is_likelier:
+        if np.isfinite(value[last]) and one.is_more_likely:
             yield one
 
 
@@ -490,7 +492,7 @@ def _change_points(one: Proposal, claim: Claim) -> Array:
     ends = bounds[[cells[0], cells[-1] + 1]]
     if np.isnan(ends).any():
         return ends
-    sides = (cut.column.x, cut.column.y)[:: 1 if one.likelier_on == "x" else -1]
+    sides = (cut.column.x, cut.column.y)[:: 1 if one.more_likely_on == "x" else -1]
     values = np.unique(np.concatenate(sides))
     values = np.concatenate([[-math.inf], values[np.isfinite(values)], [math.inf]])
     hits_p, hits_q = (np.append(np.searchsorted(np.sort(side), values[:-1]), cut.runs) for side in sides)
@@ -560,8 +562,8 @@ def _as_likely(one: Proposal, other: Proposal) -> Proposal:
     cut = one.cut
     if cut.ratio is None:
         return one
-    order = cut.order[:: 1 if one.likelier_on == "x" else -1]
-    unlikely = cut.directed(one.likelier_on)[1][order].cumsum()
-    wanted = cut.hits(other.cells)[1 if other.likelier_on == "x" else 0]
-    wider = Proposal.of_curve(cut, order[: int(np.argmin(np.abs(unlikely - wanted))) + 1], one.likelier_on)
+    order = cut.order[:: 1 if one.more_likely_on == "x" else -1]
+    unlikely = cut.directed(one.more_likely_on)[1][order].cumsum()
+    wanted = cut.hits(other.cells)[1 if other.more_likely_on == "x" else 0]
+    wider = Proposal.of_curve(cut, order[: int(np.argmin(np.abs(unlikely - wanted))) + 1], one.more_likely_on)
     return replace(wider, value=one.value)

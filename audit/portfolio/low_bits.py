@@ -100,7 +100,7 @@ class LowBits:
     Attributes
     ----------
     event : Event
-    likelier_on : {"x", "y"}
+    more_likely_on : {"x", "y"}
     counts : Counts
         Hits in the second half of the first runs on each dataset, at most 20,000, of a pilot or a sequential audit. The
         first half chose the event.
@@ -111,7 +111,7 @@ class LowBits:
     """
 
     event: Event
-    likelier_on: Direction
+    more_likely_on: Direction
     counts: Counts
     bound: float
     strength_name: str
@@ -148,11 +148,11 @@ def look_at_bits(
     fresh = found[0].counted_on(x[runs:], y[runs:])
     if _suggested(fresh, claim, alpha=_HARDLY) <= enough:
         return None
-    tested = directed(claim, fresh.pilot_counts, fresh.likelier_on)
+    tested = directed(claim, fresh.pilot_counts, fresh.more_likely_on)
     bound = strength_lower(tested.counts, tested.claim, alpha=share)
     if bound <= enough:
         return None
-    return LowBits(fresh.event, fresh.likelier_on, fresh.pilot_counts, bound, claim.strength_name)
+    return LowBits(fresh.event, fresh.more_likely_on, fresh.pilot_counts, bound, claim.strength_name)
 
 
 def _suggested(choice: Choice, claim: Claim, *, alpha: float = 0.5) -> float:

@@ -113,7 +113,7 @@ def _above_claim(choice: Choice, claim: Claim, runs: int) -> float:
 
 
 def _number_cells(score: Score, on_x: Outputs, on_y: Outputs, n_cells: int, *, spread: bool) -> NumberCells:
-    """Fine intervals, merged in the order of their fitted ratio into cells of equal mass on the likelier side.
+    """Fine intervals, merged in the order of their fitted ratio into cells of equal mass on the more likely side.
 
     If they are to be spread, the mean of the mass and of the log ratio, both scaled to 1, rises evenly over the cells.
     """

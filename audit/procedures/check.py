@@ -94,7 +94,7 @@ def runs_for(plan: Plan, settings: Settings, resolution: float, *, sequential: b
         alpha = settings.event_alpha(of_alpha, net=0.0 if pilot.net is None else pilot.net.part)
         if choice.pilot_hits_x == choice.pilot_hits_y == 0:  # outputs never vary: nothing to plan for
             return _FIRST
-        tested = directed(claim, choice.pilot_counts, choice.likelier_on).claim
+        tested = directed(claim, choice.pilot_counts, choice.more_likely_on).claim
         alternatives, q = [], choice.pilot_counts.hits_y / choice.pilot_runs
         if claim.divergence_slopes and is_gaussian(tested, _directed_counts(claim, choice), excess):
             level = settings.divergence_alpha(alpha, show_more=True)
@@ -123,7 +123,7 @@ def enough_for(settings: Settings) -> Callable[[Choice, int], bool]:
     errors = {"alpha": settings.alpha, "power": settings.power}
 
     def is_enough(choice: Choice, runs: int) -> bool:
-        held = directed(settings.claim, choice.pilot_counts, choice.likelier_on)
+        held = directed(settings.claim, choice.pilot_counts, choice.more_likely_on)
         return (
             may_detect(held.claim, held.counts, runs, wanted, **errors)
             and detectable_sequentially(held.claim, held.counts, runs, UNKNOWN, **errors).excess <= wanted
@@ -143,7 +143,7 @@ def _guesses(choice: Choice) -> Guesses:
 
 
 def _directed_counts(claim: Claim, choice: Choice) -> Counts:
-    return directed(claim, choice.pilot_counts, choice.likelier_on).counts
+    return directed(claim, choice.pilot_counts, choice.more_likely_on).counts
 
 
 def _fewest(detects: Callable[[int], bool], excess: float) -> int:
@@ -187,7 +187,7 @@ def _by_guesses(claim: Claim, guesses: Guesses, excess: float, *, alpha: float, 
 def _alternatives(claim: Claim, choice: Choice, excess: float) -> list[Alternative]:
     """The planned event, and events within the uncertainty of its frequencies."""
     runs = choice.pilot_runs
-    tested = directed(claim, choice.pilot_counts, choice.likelier_on)
+    tested = directed(claim, choice.pilot_counts, choice.more_likely_on)
     if is_gaussian(tested.claim, tested.counts, excess):
         return [GaussianNoise(SHARE)]
     p, q = ((side + 0.5) / (runs + 1.0) for side in (tested.counts.hits_x, tested.counts.hits_y))

@@ -376,7 +376,7 @@ def _within_margin(
         shapes = shapes_of(plan, blocks_x, blocks_y)
         main_x, main_y = count_hits(plan, choice.event, shapes, runs - size, partitions=(partition,), progress=tell)
     counts = total_counts(main_x, main_y)
-    tested = directed(claim, counts, choice.likelier_on)
+    tested = directed(claim, counts, choice.more_likely_on)
     return EquivalenceResult(
         old=versions.in_words[0],
         new=versions.in_words[1],
@@ -384,7 +384,7 @@ def _within_margin(
         margin=margin,
         lower=strength_lower(tested.counts, tested.claim, alpha=alpha / 2),
         event=with_names(choice.event, names),
-        likelier_on=choice.likelier_on,
+        more_likely_on=choice.more_likely_on,
         counts=counts,
         cells=CellCounts.of(with_names(partition, names), main_x.cells, main_y.cells, alpha / 2),
         scope=scope,

@@ -232,7 +232,7 @@ def conclude(
             "is_closed": evidence.final is not None,
         }
     choice = of.kept.choice
-    claim = settings.claim if tested.likelier_on == "x" else settings.claim.reversed()
+    claim = settings.claim if tested.more_likely_on == "x" else settings.claim.reversed()
     found = None if tested.bound > claim.strength else _detectable(settings, of, tested)
     unsteady = []
     if isinstance(of, FixedSizeEvidence) and of.is_in_order:
@@ -259,7 +259,7 @@ def conclude(
         claim_source=settings.claim_source,
         pair=settings.pair,
         event=tested.event,
-        likelier_on=tested.likelier_on,
+        more_likely_on=tested.more_likely_on,
         counts=tested.counts,
         opposite=tested.opposite,
         divergence=tested.divergence,
@@ -292,12 +292,12 @@ def conclude(
 def _detectable(settings: Settings, evidence: Evidence, tested: _Tested) -> Detectable:
     """The smallest excess that these runs would have shown with the power of the settings."""
     choice, known, claim = evidence.kept.choice, _learned(evidence), settings.claim
-    held = directed(claim, evidence.fresh_counts, choice.likelier_on)
+    held = directed(claim, evidence.fresh_counts, choice.more_likely_on)
     errors = {"alpha": tested.event_alpha, "power": settings.power}
     if isinstance(evidence, SequentialEvidence):
         return detectable_sequentially(held.claim, held.counts, evidence.runs, known, **errors)
     if tested.opposite is not None:
-        against = directed(claim, tested.opposite.counts, choice.likelier_on).counts
+        against = directed(claim, tested.opposite.counts, choice.more_likely_on).counts
         other = replace(tested.opposite, counts=against)
         found = detectable_by_guesses(claim, other, held.counts, evidence.runs, known, **errors)
     else:
@@ -357,7 +357,7 @@ class _Tested:
     """
 
     event: Event
-    likelier_on: Direction
+    more_likely_on: Direction
     counts: Counts
     pvalue: float
     bound: float
@@ -432,31 +432,31 @@ def _tested_by_events(settings: Settings, evidence: FixedSizeEvidence, share: fl
     tested = replace(tested, pvalue=min(tested.pvalue, plain.pvalue * settings.alpha / level))
     if plain.bound <= tested.bound:
         return tested
-    likelier_on, counts = plain.likelier_on, plain.counts
+    more_likely_on, counts = plain.more_likely_on, plain.counts
     # The complement of a frequent event says the same in the other direction, and is what a reader looks for.
     is_outside = is_symmetric(settings.claim) and counts.hits_x + counts.hits_y > 0.5 * (counts.runs_x + counts.runs_y)
     if is_outside:
-        likelier_on, counts = "y" if likelier_on == "x" else "x", counts.outside()
+        more_likely_on, counts = "y" if more_likely_on == "x" else "x", counts.outside()
     event = net.event(plain.index, outside=is_outside)
-    return replace(tested, event=event, likelier_on=likelier_on, counts=counts, opposite=None, bound=plain.bound)
+    return replace(tested, event=event, more_likely_on=more_likely_on, counts=counts, opposite=None, bound=plain.bound)
 
 
 def _of_one(settings: Settings, choice: Choice, counts: Counts, alpha: float) -> _Tested:
     """The test of one event in its direction."""
-    held = directed(settings.claim, counts, choice.likelier_on)
+    held = directed(settings.claim, counts, choice.more_likely_on)
     pvalue, bound = joint_test(held.counts, held.claim, alpha=alpha)
-    return _Tested(choice.event, choice.likelier_on, counts, pvalue, bound, alpha)
+    return _Tested(choice.event, choice.more_likely_on, counts, pvalue, bound, alpha)
 
 
 def _of_both(settings: Settings, choice: Choice, counts: Counts, against: Counts, alpha: float, seed: int) -> _Tested:
     """The test of an event together with that of the other direction; the seed is that of the coins."""
     assert choice.opposite is not None
     coins = np.random.default_rng(sequence_of(seed, Stream.COINS))
-    on_x, on_y = (counts, against) if choice.likelier_on == "x" else (against, counts)
+    on_x, on_y = (counts, against) if choice.more_likely_on == "x" else (against, counts)
     guesses, fits = guesses_by_coins(on_x, on_y, coins)
     pvalue, bound = guess_test(guesses, settings.claim, alpha=alpha, fits=fits)
     opposite = OtherDirection(event=choice.opposite.event, counts=against, guesses=guesses)
-    return _Tested(choice.event, choice.likelier_on, counts, pvalue, bound, alpha, opposite=opposite)
+    return _Tested(choice.event, choice.more_likely_on, counts, pvalue, bound, alpha, opposite=opposite)
 
 
 def _bet_on(settings: Settings, evidence: SequentialEvidence) -> _Tested:
@@ -465,7 +465,7 @@ def _bet_on(settings: Settings, evidence: SequentialEvidence) -> _Tested:
     alpha = settings.bet_alpha(has_final=evidence.has_final)
     return _Tested(
         choice.event,
-        choice.likelier_on,
+        choice.more_likely_on,
         evidence.counts,
         last.pvalue,
         last.bound,

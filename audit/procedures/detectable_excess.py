@@ -133,7 +133,7 @@ def detectable_by_guesses(
     ----------
     claim : Claim
     other : OtherDirection
-        The guesses, and the counts of the second event, the likelier dataset of the first event first.
+        The guesses, and the counts of the second event, the more likely dataset of the first event first.
     counts : Counts
         Those of the first event.
     runs, learned
@@ -384,7 +384,8 @@ def _above(claim: Claim, excess: float, event: AlternativeEvent, lost: float) ->
 def _lost_by_the_weaker(counts: Counts, against: Counts) -> float:
     """By how much an event whose ratio is clearly smaller lowers the log likelihood ratio of two events together.
 
-    `against` counts the event of the other direction, both with the dataset first on which the first event is likelier.
+    `against` counts the event of the other direction, both with the dataset first on which the first event is more
+    likely.
     """
     first, second = _as_likely(counts), AsLikely(*reversed(_shares(against)))
     ratios = [math.log(each.p / each.q) for each in (first, second)]

@@ -35,7 +35,7 @@ def epsilon_lower(
     """Lower confidence bound on ε from the counts of one event, at the given δ.
 
     For an (ε, δ)-DP mechanism the returned value exceeds ε with probability at most `alpha`, provided that the event
-    and the direction (likelier on x) were chosen without looking at these runs.
+    and the direction (more likely on x) were chosen without looking at these runs.
 
     Parameters
     ----------

@@ -549,7 +549,7 @@ Evidence = FixedSizeEvidence | SequentialEvidence
 # How many of the main runs are made on each dataset.
 #
 # The test of one event compares p̂ with B(q̂). The variance of the difference is a²/n_p + b²/n_q, with the standard
-# deviations a of a hit on the likelier dataset and b of a hit on the other, times the slope of the boundary. For a
+# deviations a of a hit on the more likely dataset and b of a hit on the other, times the slope of the boundary. For a
 # given number of runs it is least if they are divided as a to b (Neyman 1934, On the two different aspects of the
 # representative method). An event on the boundary with slope exp(ε) that is rare on both datasets has b/a = exp(ε/2).
 #
@@ -575,7 +575,7 @@ def divided(choice: Choice, claim: Claim, main: int) -> tuple[int, int]:
     p = directed_shares(choice)[0]
     if choice.opposite is not None or choice.shows_nothing or not 0.0 < p < 1.0:
         return main, main
-    ours, theirs = _deviations(claim if choice.likelier_on == "x" else claim.reversed(), p)
+    ours, theirs = _deviations(claim if choice.more_likely_on == "x" else claim.reversed(), p)
     if not 0.0 < ours + theirs < math.inf:
         return main, main
     saved = 1.0 - (ours + theirs) ** 2 / (2.0 * (ours**2 + theirs**2))
@@ -583,11 +583,11 @@ def divided(choice: Choice, claim: Claim, main: int) -> tuple[int, int]:
         return main, main
     least = 1.0 / (1.0 + _LARGEST_RATIO)
     likelier = round(2 * main * min(max(ours / (ours + theirs), least), 1.0 - least))
-    return (likelier, 2 * main - likelier) if choice.likelier_on == "x" else (2 * main - likelier, likelier)
+    return (likelier, 2 * main - likelier) if choice.more_likely_on == "x" else (2 * main - likelier, likelier)
 
 
 def _deviations(claim: Claim, p: float) -> tuple[float, float]:
-    """Standard deviations of a hit on the likelier dataset, and on the other times the slope, where p = B(q)."""
+    """Standard deviations of a hit on the more likely dataset, and on the other times the slope, where p = B(q)."""
     q = np.geomspace(1e-12, 1.0, _STEPS)
     boundary, _ = claim.max_power(q, 1.0 - q)
     place = int(np.searchsorted(boundary, p))

@@ -295,18 +295,18 @@ class Bets:
         if not second:
             return first, shown, None
         _, other, counts = second[0]
-        wrong = (shown.hits_y + counts.hits_x) if first.likelier_on == "x" else (shown.hits_x + counts.hits_y)
+        wrong = (shown.hits_y + counts.hits_x) if first.more_likely_on == "x" else (shown.hits_x + counts.hits_y)
         right = shown.hits_x + shown.hits_y + counts.hits_x + counts.hits_y - wrong
         guesses = Guesses(right=right, wrong=wrong, runs=2 * n)
         return first, shown, OtherDirection(event=other.event, counts=counts, guesses=guesses)
 
 
 def _frequencies(choice: Choice | None) -> Seen:
-    """Smoothed frequencies of an event, the likelier side first, and the number of runs behind them."""
+    """Smoothed frequencies of an event, the more likely side first, and the number of runs behind them."""
     if choice is None:
         return _NO_EVENT
     hits = (choice.pilot_hits_x, choice.pilot_hits_y)
-    return _smoothed(*(hits if choice.likelier_on == "x" else hits[::-1]), choice.pilot_runs)
+    return _smoothed(*(hits if choice.more_likely_on == "x" else hits[::-1]), choice.pilot_runs)
 
 
 def _is_unsure(choice: Choice) -> bool:
@@ -700,7 +700,7 @@ class _Audit:
         """What the audit has shown when it ends."""
         choice, plan, is_complete = self.bets.leading(), self.plan, self.done == self.runs
         x, y = merge(self.kept_x, self.kept_y)
-        counts = _recounted(choice.event, x, y, self.pairs[int(choice.likelier_on == "y")], choice.likelier_on)
+        counts = _recounted(choice.event, x, y, self.pairs[int(choice.more_likely_on == "y")], choice.more_likely_on)
         opposite, counted_only = None, self.pairs[0].runs
         if stopped == "refuted" and (rare := self.bets.deciding_rare(x, y, self.rare_hits, counted_only)) is not None:
             choice, counts, opposite = rare
@@ -743,10 +743,10 @@ def _most_kept(outputs: Outputs) -> int:
     return max(_KEPT, _KEPT_NUMBERS // max(outputs.shape[1] if outputs.ndim == 2 else 1, 1))
 
 
-def _recounted(event: Event, x: Outputs, y: Outputs, main: JointCounts, likelier_on: Direction) -> Counts:
+def _recounted(event: Event, x: Outputs, y: Outputs, main: JointCounts, more_likely_on: Direction) -> Counts:
     """Hits of the event in the kept outputs and in the blocks that were counted for this event."""
     hits_p, hits_q = main.both + main.only_p, main.both + main.only_q
-    if likelier_on == "y":
+    if more_likely_on == "y":
         hits_p, hits_q = hits_q, hits_p
     return Counts(
         hits_x=event.count(x) + hits_p,

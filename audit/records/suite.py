@@ -332,7 +332,7 @@ COLUMNS: dict[str, type[str] | type[int] | type[float] | type[bool]] = {
     # the answer
     "verdict": str, "expected": str, "is_met": bool, "bound": float, "estimate": float, "exact": float,
     "alpha": float, "pvalue": float, "adjusted_pvalue": float, "resolution": float, "power": float,
-    "event": str, "likelier_on": str, "hits_x": int, "runs_x": int, "hits_y": int, "runs_y": int,
+    "event": str, "more_likely_on": str, "hits_x": int, "runs_x": int, "hits_y": int, "runs_y": int,
     # the worst number of a statement
     "quantity": str, "at": str, "lower": float, "upper": float, "low": float, "high": float,
     # the canaries of a training run

@@ -49,10 +49,10 @@ class Look:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OtherDirection:
-    """The event that is likelier on the other dataset, and the guesses that it makes together with the first event.
+    """The event that is more likely on the other dataset, and the guesses that it makes together with the first event.
 
-    An output in the result's event is guessed to be from the dataset on which that event is likelier, an output in this
-    event from the other one.
+    An output in the result's event is guessed to be from the dataset on which that event is more likely, an output in
+    this event from the other one.
 
     Attributes
     ----------
@@ -153,15 +153,15 @@ def least_beside(bound: float, claimed: float) -> tuple[str, str, str]:
     return ">", whole, whole
 
 
-def event_in_words(event: Event, counts: Counts, likelier_on: Direction, *, is_learned_here: bool = False) -> str:
-    """How much likelier an event is on one dataset, the one in whose direction it is tested if neither is clear.
+def event_in_words(event: Event, counts: Counts, more_likely_on: Direction, *, is_learned_here: bool = False) -> str:
+    """How much more likely an event is on one dataset, the one in whose direction it is tested if neither is clear.
 
     If the event was learned on the counted runs, the ratio describes these runs, and is larger than in others.
     """
     p, q = counts.hits_x / counts.runs_x, counts.hits_y / counts.runs_y
     if p == q == 0.0:
         return f"{event} never occurred"
-    is_on_x = p > q or (p == q and likelier_on == "x")
+    is_on_x = p > q or (p == q and more_likely_on == "x")
     more, less = ("x", "y") if is_on_x else ("y", "x")
     larger, smaller, hits = (p, q, counts.hits_x) if is_on_x else (q, p, counts.hits_y)
     if smaller == 0.0:
@@ -170,7 +170,7 @@ def event_in_words(event: Event, counts: Counts, likelier_on: Direction, *, is_l
     ratio = f"{larger / smaller:.3g}"
     if ratio == "1":
         return f"{event} is about as likely on x as on y"
-    how = f"occurred {ratio} times as often" if is_learned_here else f"is {ratio} times likelier"
+    how = f"occurred {ratio} times as often" if is_learned_here else f"is {ratio} times as likely"
     return f"{event} {how} on {more}"
 
 
@@ -352,7 +352,7 @@ class AuditResult(ClaimResult):
     pair : Pair
     event : Event
         The event tested, chosen on the pilot runs.
-    likelier_on : {"x", "y"}
+    more_likely_on : {"x", "y"}
         The dataset whose probability of the event is tested against the boundary.
     counts : Counts
         Hits of the event and runs on each dataset.
@@ -388,7 +388,7 @@ class AuditResult(ClaimResult):
 
     pair: Pair
     event: Event
-    likelier_on: Direction
+    more_likely_on: Direction
     counts: Counts
     opposite: OtherDirection | None = None
     divergence: DivergenceTest | None = None
@@ -462,13 +462,13 @@ class AuditResult(ClaimResult):
 
     @property
     def directed_counts(self) -> Counts:
-        """The counts with the likelier dataset first, as they are tested."""
-        return directed(self.claim, self.counts, self.likelier_on).counts
+        """The counts with the more likely dataset first, as they are tested."""
+        return directed(self.claim, self.counts, self.more_likely_on).counts
 
     @property
     def directed_claim(self) -> Claim:
         """The claim in the direction that is tested."""
-        return self.claim if self.likelier_on == "x" else self.claim.reversed()
+        return self.claim if self.more_likely_on == "x" else self.claim.reversed()
 
     @property
     def by_divergence(self) -> DivergenceTest | None:
@@ -498,7 +498,7 @@ class AuditResult(ClaimResult):
 
     @property
     def ratio(self) -> float:
-        """Observed likelihood ratio of the event, the likelier dataset's frequency over the other's."""
+        """Observed likelihood ratio of the event, the more likely dataset's frequency over the other's."""
         counts = self.directed_counts
         if counts.hits_y == 0:
             return math.inf if counts.hits_x else math.nan
@@ -511,8 +511,8 @@ class AuditResult(ClaimResult):
 
     @property
     def event_in_words(self) -> str:
-        """For example "output ≤ -0.31 is 2.70 times likelier on x", where the event is more frequent on x."""
-        return event_in_words(self.event, self.counts, self.likelier_on, is_learned_here=self._is_learned_here)
+        """For example "output ≤ -0.31 is 2.70 times as likely on x", where the event is more frequent on x."""
+        return event_in_words(self.event, self.counts, self.more_likely_on, is_learned_here=self._is_learned_here)
 
     @property
     def opposite_in_words(self) -> str:
@@ -534,7 +534,7 @@ class AuditResult(ClaimResult):
     @property
     def _sides(self) -> tuple[Direction, Direction]:
         """The dataset whose probability of the event is tested, and the other one."""
-        return ("x", "y") if self.likelier_on == "x" else ("y", "x")
+        return ("x", "y") if self.more_likely_on == "x" else ("y", "x")
 
     @property
     def _certain(self) -> str:

@@ -50,8 +50,8 @@ class EquivalenceResult(SampledResult):
         Total variation distance to be shown.
     lower : float
         Lower limit, from the event.
-    event, likelier_on, counts
-        The event chosen on the pilot, the version in which it is likelier ("x" is the old one), and its hits.
+    event, more_likely_on, counts
+        The event chosen on the pilot, the version in which it is more likely ("x" is the old one), and its hits.
     cells : CellCounts
         Runs in each cell; x is the old version. The alpha of the cells is spent on the upper limit, so statements of
         the cells' methods come on top of `alpha`.
@@ -71,7 +71,7 @@ class EquivalenceResult(SampledResult):
     margin: float
     lower: float
     event: Event
-    likelier_on: Direction
+    more_likely_on: Direction
     counts: Counts
     cells: CellCounts
     scope: str
@@ -106,7 +106,7 @@ class EquivalenceResult(SampledResult):
     def estimate(self) -> float:
         """Observed difference in the frequency of the event, which other runs chose; 0 if it is negative."""
         p, q = self.counts.hits_x / self.counts.runs_x, self.counts.hits_y / self.counts.runs_y
-        return max(0.0, p - q if self.likelier_on == "x" else q - p)
+        return max(0.0, p - q if self.more_likely_on == "x" else q - p)
 
     @property
     def verdict(self) -> Equivalence:

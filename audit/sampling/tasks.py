@@ -181,9 +181,9 @@ PAIR_NUMBERS = 2 * len(_FATES) + len(_GUESSES) + 4
 
 @dataclass(frozen=True, slots=True)
 class PairCounts:
-    """Counts of pairs of runs, one on each dataset, for the event likelier on x (`first`), on y (`second`), and both.
+    """Counts of pairs of runs, one on each dataset: of the event more likely on x (`first`), on y (`second`), and both.
 
-    `rare` has the hits of two events that exclude each other, seen on one dataset only, the one likelier on x first.
+    `rare` has the hits of two events that exclude each other, seen on one dataset only, the one more likely on x first.
     """
 
     first: JointCounts

@@ -256,7 +256,7 @@ def _pattern_for(leader: Trial, finalists: list[Trial], strength: float) -> Tria
     """Return the best pattern that is about as good as the leader, or else the leader.
 
     Its merit, and unless the claim is surely refuted on it its merit less the deviation, is at most the smaller
-    deviation of both below the leader's. Among pairs of about equal merit a pattern is likelier to be the worst.
+    deviation of both below the leader's. Among pairs of about equal merit a pattern is more likely to be the worst.
     """
 
     def is_near(trial: Trial) -> bool:

@@ -119,8 +119,8 @@ def _judged(
     if scale < 1.0:
         chosen += choose_among(cuts, claim, runs, alpha, [scale * caution for caution in _CAUTIONS])
     judged = []
-    for event, likelier_on in dict.fromkeys((choice.event, choice.likelier_on) for choice in chosen):
-        counted = Choice(event, likelier_on, event.count(x), event.count(y), len(x))
+    for event, more_likely_on in dict.fromkeys((choice.event, choice.more_likely_on) for choice in chosen):
+        counted = Choice(event, more_likely_on, event.count(x), event.count(y), len(x))
         value, *less = (
             claim.strength + expected_excess(counted, claim, runs, alpha, caution=caution)
             for caution in (0.0, relative_error(event, x, y), 1.0)

@@ -61,7 +61,7 @@ _SAME = 1e-9  # nats; losses that differ by less are equal up to rounding
 
 @dataclass(frozen=True, slots=True)
 class Probabilities:
-    """Probabilities of an event: p on the likelier dataset and q on the other."""
+    """Probabilities of an event: p on the more likely dataset and q on the other."""
 
     p: float
     q: float
@@ -103,7 +103,7 @@ def best_event(mechanism: Any, x: Any, y: Any, *, audit_runs: int, alpha: float,
 
 
 def _options(loss: Array, runs: int, audit_runs: int, alpha: float) -> list[Probabilities]:
-    """Return the most promising events with a large loss; likelier events are complements of such events."""
+    """Return the most promising events with a large loss; more likely events are complements of such events."""
     loss = np.sort(loss)[::-1]
     p, q = (weights.cumsum() / runs for weights in (expit(loss), expit(-loss)))
     with np.errstate(invalid="ignore"):  # infinite losses are equal
@@ -223,7 +223,7 @@ def _trial(entry: Entry, executions: int, exact_runs: int, seed: int, jobs: int)
 def _expected_bound(mechanism: Any, x: Any, y: Any, audit: AuditResult, fresh: dict[str, int]) -> float:
     """Return the bound that the audit's test of its event, or of an event in each direction, gives at their rates."""
     alpha = dict(audit.error_budget.shares)["event test"]
-    pair = (x, y) if audit.likelier_on == "x" else (y, x)
+    pair = (x, y) if audit.more_likely_on == "x" else (y, x)
     p, q = event_rates(mechanism, *pair, audit.event, **fresh)[0].tolist()
     if audit.opposite is None:
         counts = audit.directed_counts

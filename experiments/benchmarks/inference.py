@@ -220,7 +220,7 @@ def outcome_laws(kind: str, outcomes: int) -> tuple[Array, Array]:
         weights = np.exp(np.linspace(-1.0, 1.0, outcomes))
         return weights / weights.sum(), q
     is_up = np.arange(outcomes) % 2 == 0
-    share_p, share_q = math.e / (1 + math.e), 1 / (1 + math.e)  # of the outcomes likelier on x, in total
+    share_p, share_q = math.e / (1 + math.e), 1 / (1 + math.e)  # of the outcomes more likely on x, in total
     up, down = int(is_up.sum()), int((~is_up).sum())
     return np.where(is_up, share_p / up, (1 - share_p) / down), np.where(is_up, share_q / up, (1 - share_q) / down)
 
@@ -358,7 +358,7 @@ _POWER, _POWER_ALPHAS = 0.95, (0.05, 1e-5)
 _STATING, _POWER_AUDITS, _QUICK_POWER_RUNS = 20, 200, 2_000
 _MORE_AUDITS = 1_000  # in all, where fewer leave it open whether the stated power is reached
 _LEAK = 50.0  # far outside standard normal noise
-_START = 0.3  # probability below the interval that is likelier
+_START = 0.3  # probability below the interval that is more likely
 
 
 @dataclass(frozen=True, slots=True)
@@ -373,7 +373,7 @@ class NormalNoise:
 
 @dataclass(frozen=True, slots=True)
 class RareOutcome:
-    """Noise that is independent of the answer, with a rare output that is e^ε times likelier for 1 than for 0.
+    """Noise that is independent of the answer, with a rare output that is e^ε times as likely for 1 than for 0.
 
     Its frequency, the mean of both probabilities, is the same for every ε: excesses are stated for an event as frequent
     as the tested one.

@@ -16,7 +16,7 @@ class Entry:
 
     The mechanism has ``sample(dataset, size, rng)``, and ``law(dataset)`` where the law of the output is known. `claim`
     is that of the suite, `domain` that of a search. x and y are the pair with the largest known loss, of which x is the
-    likelier side, and `exact` is the supremum of the log-likelihood ratio there, in nats; infinite if some outputs
+    more likely side, and `exact` is the supremum of the log-likelihood ratio there, in nats; infinite if some outputs
     occur on x only. `published` is the largest published lower bound at confidence .9 that does not exceed it, and
     `note` states the bug or the difficulty.
     """

@@ -128,7 +128,7 @@ GLOSSARY = (
     ("event", "a set of outputs, chosen on pilot runs that are not counted; a sequential audit chooses it on earlier "
      "runs. “These events” in a verdict are two, one for each direction."),
     ("execution", "a run of a search, which counts those on all datasets together."),
-    ("guess", "the dataset on which an output's event is likelier, in runs whose dataset is drawn by a coin; or "
+    ("guess", "the dataset on which an output's event is more likely, in runs whose dataset is drawn by a coin; or "
      "whether a canary is in the training data."),
     ("hit", "a run whose output lies in the event."),
     ("likelihood ratio", "the probability of an output or event on one dataset, divided by that on the other."),

@@ -62,7 +62,7 @@ def script(result: AuditResult, mechanism: Any, x: Any, y: Any, path: Path, opti
         beyond - 2.0 * spread / math.sqrt(counts.runs_x), beyond / 3
     )  # the event was selected on similar counts
     runs = int(min(max(_LEAST, (_ERRORS * spread / beyond) ** 2), _MOST)) if beyond > 0 else _MOST
-    first, second = (x, y) if result.likelier_on == "x" else (y, x)
+    first, second = (x, y) if result.more_likely_on == "x" else (y, x)
     drawn = f"np.asarray({once})" if sampler.is_block else f"[{once} for _ in range(runs)]"
     read, inside = _reading_and_test(result.event)
     has_sample = not inspect.isclass(mechanism) and callable(getattr(mechanism, "sample", None))

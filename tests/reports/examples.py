@@ -39,7 +39,8 @@ POINTS = (
 def audit(**changes):
     """An audit of few runs, of fixed size unless it says why it stopped."""
     given = {
-        "mechanism": "mechanism", "claim": PureDP(1.0), "event": Intervals(((-math.inf, -0.25),)), "likelier_on": "x",
+        "mechanism": "mechanism", "claim": PureDP(1.0), "event": Intervals(((-math.inf, -0.25),)),
+        "more_likely_on": "x",
         "pair": Pair(x="1 row", y="2 rows", difference="a row", adjacency="add/remove", distance=1),
         "counts": Counts(hits_x=30, runs_x=100, hits_y=10, runs_y=100), "alpha": 0.05, "pvalue": 0.3, "bound": 0.5,
         "resolution": 0.2, "power": 0.95, "runs": 200, "pilot_runs": 100, "seed": 1,

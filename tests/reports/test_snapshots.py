@@ -46,7 +46,7 @@ REFUTED = FixedSizeResult(
         unit="one row", distance=1, contents=("[1, 1, 1]", "[1, 1]"),
     ),
     event=HALF_LINE,
-    likelier_on="x",
+    more_likely_on="x",
     counts=Counts(hits_x=61_234, runs_x=950_000, hits_y=17_357, runs_y=950_000),
     alpha=0.05,
     pvalue=1e-10,
@@ -75,7 +75,7 @@ STOPPED = SequentialResult(
 )  # fmt: skip
 KEPT = replace(
     REFUTED, claim=ApproxDP(1.0, 1e-5), provenance=None, claim_source="", cells=None, low_bits=None, bound=0.97,
-    pvalue=0.31, event=Outcomes(("=cmd()", None)), likelier_on="y", requested_resolution=0.02, bits=True,
+    pvalue=0.31, event=Outcomes(("=cmd()", None)), more_likely_on="y", requested_resolution=0.02, bits=True,
     sketch=Sketch(("'=cmd()'", "None"), (), (70, 30), (30, 70)),
     pair=Pair(x="a", y="b", difference="not seen", adjacency="declared neighbours by the caller", distance=2),
 )  # fmt: skip

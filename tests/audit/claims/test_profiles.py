@@ -71,7 +71,7 @@ def test_a_claim_is_kept_in_both_orders_where_no_randomised_test_crosses_its_bou
 
 
 def test_the_curve_of_two_laws_bounds_their_tests_in_one_order_only():
-    """Outcome 2 is far likelier on x: the curve of x against y, claimed for both orders, is refuted."""
+    """Outcome 2 is far more likely on x: the curve of x against y, claimed for both orders, is refuted."""
     p, q = np.array([0.5, 0.4, 0.1]), np.array([0.2, 0.799, 0.001])
     curve = curve_of(p, q)
     rate, power = randomised(p, q)

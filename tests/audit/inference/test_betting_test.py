@@ -111,7 +111,7 @@ def test_the_account_of_both_directions_has_the_largest_share():
 
 
 def test_a_guess_by_coins_is_fair_and_none_changes_nothing():
-    """A rare event that is e times likelier on the dataset guessed, and bets of all sizes."""
+    """A rare event that is e times as likely on the dataset guessed, and bets of all sizes."""
     c, w = 0.01 * math.e, 0.01
     start, line = Wealth.start(1, 4), [[Line(math.e, 0.0)] * 4]
     mean = 0.0

@@ -38,7 +38,7 @@ def on_boundary(claim, q, way):
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=str)
 def test_size_by_enumeration(claim, monkeypatch):
-    """At the edge of the claim, for every level, wherever the edge is, and for either likelier dataset."""
+    """At the edge of the claim, for every level, wherever the edge is, and for either more likely dataset."""
     weights = UNEVEN
     found = enumerated(claim, weights, monkeypatch)
     refuted = [(x, y, one) for x, y, one in found if one is not None and one.bound > claim.strength]
@@ -90,13 +90,13 @@ def test_a_larger_weight_gives_a_larger_bound_and_none_gives_none():
         weights = np.full((2, 3), (1.0 - part) / 5.0)
         weights[0, 2] = part
         found = net_test(on_x, on_y, 1_000, 1_000, PureDP(1.0), weights, alpha=0.05)
-        assert (found.index, found.likelier_on) == (2, "x")
+        assert (found.index, found.more_likely_on) == (2, "x")
         bounds.append(found.bound)
     assert bounds == sorted(bounds)
     weights = np.full((2, 3), 0.2)
     weights[0, 2] = 0.0
     found = net_test(on_x, on_y, 1_000, 1_000, PureDP(1.0), weights, alpha=0.05)
-    assert found is None or (found.index, found.likelier_on) != (2, "x")
+    assert found is None or (found.index, found.more_likely_on) != (2, "x")
 
 
 def test_the_net_turns_with_the_sides():
@@ -105,7 +105,7 @@ def test_the_net_turns_with_the_sides():
         found = net_test(on_x, on_y, runs_x, runs_y, PureDP(0.1), EVEN, alpha=0.05)
         turned = net_test(on_y, on_x, runs_y, runs_x, PureDP(0.1), EVEN[::-1], alpha=0.05)
         assert (turned.index, turned.bound, turned.pvalue) == (found.index, found.bound, found.pvalue)
-        assert {turned.likelier_on, found.likelier_on} == {"x", "y"}
+        assert {turned.more_likely_on, found.more_likely_on} == {"x", "y"}
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=str)

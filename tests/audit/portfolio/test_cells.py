@@ -62,19 +62,19 @@ def mask_of(cut, event):
     return np.isin(np.arange(len(cut.hits_x)), cut.places(event))
 
 
-def clearest(cut, likelier_on):
+def clearest(cut, more_likely_on):
     """The event of the net with most standard errors."""
-    p, q = (cut.in_events(side) for side in cut.directed(likelier_on))
+    p, q = (cut.in_events(side) for side in cut.directed(more_likely_on))
     at = int(np.argmax((p - q) / np.sqrt(np.maximum(p + q, 1.0))))
     return cut.event(mask_of(cut, at))
 
 
-@pytest.mark.parametrize(("likelier_on", "score"), [("x", Number()), ("y", Weighted((0.0, 1.0)))])
-def test_the_clearest_interval_lies_where_one_dataset_has_more(likelier_on, score):
+@pytest.mark.parametrize(("more_likely_on", "score"), [("x", Number()), ("y", Weighted((0.0, 1.0)))])
+def test_the_clearest_interval_lies_where_one_dataset_has_more(more_likely_on, score):
     plain, more = even(), crowded(even(), 0.4, 0.45)
-    x, y = (more, plain) if likelier_on == "x" else (plain, more)
-    event = clearest(Cut.of(Column(score, x, y, is_output=True)), likelier_on)
-    assert isinstance(event, Intervals if likelier_on == "x" else Scored)
+    x, y = (more, plain) if more_likely_on == "x" else (plain, more)
+    event = clearest(Cut.of(Column(score, x, y, is_output=True)), more_likely_on)
+    assert isinstance(event, Intervals if more_likely_on == "x" else Scored)
     (interval,) = getattr(event, "event", event).intervals
     assert interval == pytest.approx((0.4, 0.45), abs=0.02)
 

@@ -33,7 +33,7 @@ def chosen(x, y, claim, alpha=0.05):
 
 
 def both_ways(draw_x, draw_y, claim):
-    """The choice with x and y in either order; the likelier side changes its name and nothing else."""
+    """The choice with x and y in either order; the more likely side changes its name and nothing else."""
     rng = np.random.default_rng(0)
     x, y = draw_x(rng), draw_y(rng)
     return chosen(x, y, claim), chosen(y, x, claim)
@@ -78,9 +78,9 @@ def test_half_lines_of_known_laws(make, claim, share):
     for choice, p_law, q_law in ((forth, law_x, law_y), (back, law_y, law_x)):
         assert isinstance(choice.event, Intervals)
         mass = [interval_mass(choice.event, law) for law in (p_law, q_law)]
-        p, q = mass if choice.likelier_on == "x" else mass[::-1]
+        p, q = mass if choice.more_likely_on == "x" else mass[::-1]
         assert expected_bound(p, q, claim) >= share * best
-    assert forth.likelier_on != back.likelier_on
+    assert forth.more_likely_on != back.more_likely_on
 
 
 def table_mass(event, law):
@@ -132,10 +132,10 @@ def test_tables_of_outcomes(law_x, law_y):
     masses = [forth.pilot_hits_x + forth.pilot_hits_y, back.pilot_hits_x + back.pilot_hits_y]
     # An event of mean probability ½ and its complement are equally good in either direction.
     is_even = all(abs(mass - forth.pilot_runs) < 5 * math.sqrt(forth.pilot_runs) for mass in masses)
-    assert forth.likelier_on != back.likelier_on or is_even
+    assert forth.more_likely_on != back.more_likely_on or is_even
     for choice, a, b in ((forth, law_x, law_y), (back, law_y, law_x)):
         masses = table_mass(choice.event, a), table_mass(choice.event, b)
-        p, q = masses if choice.likelier_on == "x" else masses[::-1]
+        p, q = masses if choice.more_likely_on == "x" else masses[::-1]
         assert value(p, q) >= 0.97 * best
 
 
@@ -165,7 +165,7 @@ def of_both(mechanism, claim, seed=0, pilot=10_000, runs=190_000):
 
 
 def one_way(dataset, size, rng):
-    """Output 1 is e times likelier on 0; outputs 2 and 3 differ by a third and less."""
+    """Output 1 is e times as likely on 0; outputs 2 and 3 differ by a third and less."""
     u = rng.random(size)
     return np.where(u < (0.3 if dataset == 0 else 0.3 / math.e), 1, np.where(u < 0.65, 2, 3))
 
@@ -178,7 +178,7 @@ def test_two_events_where_both_directions_show_the_loss(mechanism, claim):
     """They exclude each other, and those of a curved boundary are equally likely where they are unlikely."""
     choice = of_both(mechanism, claim, seed=1)
     other = choice.opposite
-    assert other.likelier_on != choice.likelier_on
+    assert other.more_likely_on != choice.more_likely_on
     outputs = mechanism(0, 10_000, np.random.default_rng(9))
     assert not np.any(choice.event.contains(outputs) & other.event.contains(outputs))
     p, q = (min(one.pilot_hits_x, one.pilot_hits_y) / one.pilot_runs for one in (choice, other))
@@ -272,7 +272,7 @@ def test_what_is_narrower_than_a_cell_is_tested(draw, pilot, least):
 def test_each_way_has_an_event_of_at_most_a_half():
     rng = np.random.default_rng(0)
     on_x, on_y = choose_each_way(cuts_of(laplace(0, HELD, rng), laplace(1, HELD, rng)), PureDP(1.0), RUNS, 0.05)
-    assert (on_x.likelier_on, on_y.likelier_on) == ("x", "y")
+    assert (on_x.more_likely_on, on_y.more_likely_on) == ("x", "y")
     for one in (on_x, on_y):
         assert one.pilot_hits_x + one.pilot_hits_y <= 1.1 * one.pilot_runs
         p, q = directed_shares(one)

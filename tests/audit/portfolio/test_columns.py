@@ -178,7 +178,7 @@ def bound_of_choice(draw, x, y, claim, pilot, seed=0, fresh=100_000):
     choice, _ = choose_event(cuts_of(draw(x, pilot, rng), draw(y, pilot, rng)), claim, RUNS, 0.05)
     rng = np.random.default_rng(seed + 1)
     on_x, on_y = (np.mean(choice.event.contains(draw(data, fresh, rng))) for data in (x, y))
-    return expected_bound(on_x, on_y) if choice.likelier_on == "x" else expected_bound(on_y, on_x)
+    return expected_bound(on_x, on_y) if choice.more_likely_on == "x" else expected_bound(on_y, on_x)
 
 
 def noisy(answers, size, rng, scale=1.0):

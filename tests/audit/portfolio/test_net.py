@@ -165,7 +165,7 @@ def test_an_interval_narrower_than_any_cell_of_the_curve_is_found_unseen():
     y = y[(y < 0.3) | (y > 0.3081)][:95_000]
     on_x, on_y = (net.hits(net.cells.count(side)) for side in (x, y))
     tested = net_test(on_x, on_y, 95_000, 95_000, PureDP(1.0), net.weights, alpha=0.01)
-    assert tested.likelier_on == "x"
+    assert tested.more_likely_on == "x"
     assert tested.bound > 1.0
     assert net.event(tested.index).contains(np.array([0.304, 0.29, 0.32])).tolist() == [True, False, False]
 

@@ -102,7 +102,7 @@ def test_a_leak_that_no_column_shows(draw, x, y, epsilon, pilot, words, least):
     assert read_data(plain_data(choice.event)) == choice.event
     fresh = partial(draw, key=117) if y is ONE else draw
     hits = [choice.event.count(fresh(data, 5_000 if y is ONE else 100_000, rng)) for data in (x, y)]
-    more, fewer = hits if choice.likelier_on == "x" else hits[::-1]
+    more, fewer = hits if choice.more_likely_on == "x" else hits[::-1]
     assert math.log(more / max(fewer, 1)) >= least if least < math.inf else fewer == 0 < more
     if y is ONE:
         assert more > 1_250
@@ -194,7 +194,7 @@ def test_events_of_that_key():
     assert read_data(plain_data(choice.event)) == choice.event
     # The loss of this key is 4; no place of the output tells more than e^0.1.
     hits = [choice.event.count(outputs(leak, 500, key=LEAKING)) for leak in (0.0, 4.0)]
-    assert (choice.likelier_on == "x") == (hits[0] > hits[1])
+    assert (choice.more_likely_on == "x") == (hits[0] > hits[1])
     assert math.log(max(hits) / max(min(hits), 1)) > 2.0
     assert choice.event.count(outputs(4.0, 500, key=LEAKING - 1)) < 0.1 * 500
 
@@ -291,7 +291,7 @@ def test_a_leak_is_found_and_its_twin_shows_nothing(name):
         (pilot_x, x), (pilot_y, y) = ([outputs_of(name, p, 600, rng) for _ in range(2)] for p in (often, 0.03))
         choice, _ = choose_event(cuts_of(pilot_x, pilot_y), claim, 600, alpha)
         counts = Counts(hits_x=choice.event.count(x), runs_x=600, hits_y=choice.event.count(y), runs_y=600)
-        found = pvalue(counts if choice.likelier_on == "x" else counts.swapped(), claim, alpha=alpha)
+        found = pvalue(counts if choice.more_likely_on == "x" else counts.swapped(), claim, alpha=alpha)
         assert (found <= alpha) is (often == 0.6)
         assert often == 0.03 or any(each in str(choice.event) for each in WORDS)
 

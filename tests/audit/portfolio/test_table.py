@@ -39,7 +39,7 @@ def share_of_best(values, law_x, law_y, claim, runs, pilot, seed):
     choice, _ = choose_event(cuts, claim, runs - pilot, 0.05)
     inside = choice.event.contains(values)
     p, q = law_x[inside].sum(), law_y[inside].sum()
-    p, q = (p, q) if choice.likelier_on == "x" else (q, p)
+    p, q = (p, q) if choice.more_likely_on == "x" else (q, p)
     return expected_bound(p, q, runs) / best_bound(law_x, law_y, runs), choice.event
 
 

@@ -30,7 +30,7 @@ def test_refuted():
     assert result.counts.runs_x == result.counts.runs_y == 100_000 - result.pilot_runs
     assert str(result).startswith(f"REFUTED: epsilon >= {rounded_down(result.bound):g}, ")
     assert "claimed 1 (95% confidence)" in str(result)
-    assert "times likelier on" in result.event_in_words
+    assert "times as likely on" in result.event_in_words
     assert check(laplace(0.2), X, Y, claim=PureDP(1.0), runs=5_000, resolution=1e-6).is_refuted, "for any resolution"
 
 

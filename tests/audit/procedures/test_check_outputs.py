@@ -169,6 +169,6 @@ def test_a_frequent_plain_event_is_told_by_its_complement():
     xs[:60] = [None] * 60
     result = dp.check_outputs(xs, ys, claim=dp.PureDP(1.0), seed=0)
     assert result.is_refuted
-    assert result.likelier_on == "x"
+    assert result.more_likely_on == "x"
     assert result.counts.hits_y == 0
     assert result.event.contains(as_outputs([None, True, False], 3, "m")).tolist() == [True, False, False]

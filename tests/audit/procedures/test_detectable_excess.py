@@ -228,8 +228,8 @@ EVENT = Intervals(((0.0, 1.0),))
 MAIN = 100_000
 
 
-def choice(hits_x, hits_y, likelier_on="x", runs=100_000, **options):
-    return Choice(EVENT, likelier_on, hits_x, hits_y, runs, **options)
+def choice(hits_x, hits_y, more_likely_on="x", runs=100_000, **options):
+    return Choice(EVENT, more_likely_on, hits_x, hits_y, runs, **options)
 
 
 @pytest.mark.parametrize("epsilon", [1.0, 2.0, 6.0])

@@ -92,7 +92,7 @@ def test_a_rare_leak_is_found(where):
 
     result = check(leaky, 0, 1, claim=PureDP(1.0), runs=100_000, alpha=1e-5, seed=0, jobs=1, bits=False)
     assert result.is_refuted
-    assert result.likelier_on == "y"
+    assert result.more_likely_on == "y"
     assert result.bound > 1.5
 
 
@@ -132,7 +132,7 @@ def test_pvalues_are_those_of_the_event_test_scaled_from_its_share_to_all_of_alp
         for mechanism in (coin, noisy)
     )
     share = dict(of_one.test_shares)["event test"]
-    held = directed(of_one.claim, of_one.counts, of_one.likelier_on)
+    held = directed(of_one.claim, of_one.counts, of_one.more_likely_on)
     pvalue, bound = joint_test(held.counts, held.claim, alpha=share)
     assert (of_one.pvalue, of_one.bound) == pytest.approx((pvalue * of_one.alpha / share, bound), rel=1e-12)
     # Of both directions together: the coins that guesses are drawn with fit both datasets with a probability below 1.
@@ -164,7 +164,7 @@ def test_an_excess_beside_an_event_of_the_other_direction_at_the_claim_is_found(
     options = {"claim": 1.0, "adjacency": AddRemove(), "runs": 70_000, "jobs": 1, "bits": False}
     result = check(clamped_mean, [1.0, 0.0], [1.0], seed=0, sequential=sequential, **options)
     assert result.is_refuted
-    assert result.likelier_on == "x"
+    assert result.more_likely_on == "x"
 
 
 # Small excesses, by eight to thirty standard errors of all runs.

@@ -103,7 +103,7 @@ def test_the_event_shown_is_the_one_that_refutes(monkeypatch, most):
     monkeypatch.setattr("dpaudit.audit.procedures.sequential._KEPT", most)
     result = check(leak, 0, 1, claim=PureDP(1.0), sequential=True, runs=50_000, bits=False, jobs=1)
     assert result.is_refuted
-    hits = (result.counts.hits_x, result.counts.hits_y)[:: 1 if result.likelier_on == "x" else -1]
+    hits = (result.counts.hits_x, result.counts.hits_y)[:: 1 if result.more_likely_on == "x" else -1]
     assert hits[0] > 10
     assert hits[1] == 0
     assert result.counts.runs_x == result.runs
@@ -132,7 +132,7 @@ def test_batches_beyond_what_is_kept_are_counted_alike(monkeypatch):
 
 
 def test_the_final_test_finds_what_an_audit_of_fixed_size_finds():
-    """A rare event that is five times likelier on y, of which the bets need about as many runs as the audit has."""
+    """A rare event that is five times as likely on y, of which the bets need about as many runs as the audit has."""
 
     def leak(dataset, size, rng):
         is_rare = rng.random(size) < (0.05 if dataset else 0.01)

@@ -14,7 +14,7 @@ from dpaudit.audit.results.canary_result import CanaryResult, ScoreSketch
 from dpaudit.audit.results.statement_result import Point, StatementResult
 
 AUDIT = FixedSizeResult(
-    mechanism="noisy count", claim=PureDP(1.0), event=Intervals(((-math.inf, -0.25),)), likelier_on="x",
+    mechanism="noisy count", claim=PureDP(1.0), event=Intervals(((-math.inf, -0.25),)), more_likely_on="x",
     pair=Pair(x="3 rows", y="2 rows", difference="row 2 removed", adjacency="add/remove", distance=1),
     counts=Counts(hits_x=600, runs_x=950, hits_y=200, runs_y=951), alpha=0.05, pvalue=0.01, bound=1.25,
     resolution=0.5, power=0.95, runs=1_000, pilot_runs=49, seed=7, notes=("one", "two"),

@@ -79,7 +79,7 @@ VALIDATOR = jsonschema.Draft202012Validator(json_schema())
 COUNTS = Counts(hits_x=1, runs_x=10, hits_y=2, runs_y=10)
 
 RESULT = dataclasses.replace(
-    AUDIT, event=Intervals(((-INF, -0.1), (2.0, INF)), others=True), likelier_on="y", counts=COUNTS, pvalue=0.5,
+    AUDIT, event=Intervals(((-INF, -0.1), (2.0, INF)), others=True), more_likely_on="y", counts=COUNTS, pvalue=0.5,
     bound=0.1, resolution=INF, runs=20, pilot_runs=10, seed=2**80, notes=(), versions=(),
 )  # fmt: skip
 STATEMENT = dataclasses.replace(
@@ -314,7 +314,7 @@ GROUP = {"type": "GroupClaim", "base": {"type": "PureDP", "epsilon": 1.0}, "dist
 IMPOSSIBLE = {
     "alpha": [2.0, 0, "high"],
     "pvalue": [-1, 2],
-    "likelier_on": ["z"],
+    "more_likely_on": ["z"],
     "runs": ["many", -1],
     "hits_x": [11, -1, 0.5],
     "runs_x": [INF, NAN, 0],

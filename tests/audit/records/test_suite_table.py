@@ -44,7 +44,7 @@ def test_the_row_of_an_audit():
         "distance": 1.0, "difference": "row 2 removed", "verdict": "refuted", "expected": "not refuted",
         "is_met": False, "bound": 1.25, "estimate": RESULT.estimate, "exact": 1.5, "alpha": 0.05, "pvalue": 0.01,
         "adjusted_pvalue": 0.02, "resolution": 0.5, "power": 0.95, "event": RESULT.event_in_words,
-        "likelier_on": "x", "hits_x": 600, "runs_x": 950, "hits_y": 200, "runs_y": 951, "runs": 1_000,
+        "more_likely_on": "x", "hits_x": 600, "runs_x": 950, "hits_y": 200, "runs_y": 951, "runs": 1_000,
         "pilot_runs": 49, "seed": 7, "is_reproducible": True, "notes": "one; two", "accepted": str(ACCEPTED),
         "seconds": 1.5, "versions": "dpaudit 0.1.0, numpy 2.0.0",
     }  # fmt: skip

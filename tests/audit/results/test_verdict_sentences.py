@@ -40,16 +40,16 @@ FULL = 1000
 def audited(claim, kind=FixedSizeResult, **given):
     fields = {
         "mechanism": "m", "pair": Pair(x="", y="", difference="", adjacency="", distance=1.0),
-        "event": Intervals(((-math.inf, 0.5),)), "likelier_on": "x", "alpha": 0.05, "pvalue": 0.01,
+        "event": Intervals(((-math.inf, 0.5),)), "more_likely_on": "x", "alpha": 0.05, "pvalue": 0.01,
         "counts": Counts(hits_x=10, runs_x=FULL, hits_y=10, runs_y=FULL), "bound": claim.strength + 1e-3,
         "resolution": 0.1, "power": 0.95, "runs": FULL, "pilot_runs": 0, "seed": 1,
     }  # fmt: skip
     return kind(claim=claim, **(fields | given))
 
 
-def refuted(claim, hits_x, hits_y, likelier_on, runs_y=FULL):
+def refuted(claim, hits_x, hits_y, more_likely_on, runs_y=FULL):
     counts = Counts(hits_x=hits_x, runs_x=FULL, hits_y=hits_y, runs_y=runs_y)
-    result = audited(claim, counts=counts, likelier_on=likelier_on)
+    result = audited(claim, counts=counts, more_likely_on=more_likely_on)
     assert result.verdict is Verdict.REFUTED
     return result
 
@@ -65,9 +65,9 @@ hits = st.one_of(st.sampled_from([0, 1, FULL - 1, FULL]), st.integers(0, FULL))
 @example(ApproxDP(1.0, 0.1, bound_on="delta"), FULL, 0, "x", FULL)
 @example(PureDP(1.0), 0, 0, "y", FULL)
 @settings(max_examples=100, deadline=None, derandomize=True)
-def test_no_sentence_contradicts_its_counts(claim, hits_x, hits_y, likelier_on, runs_y):
+def test_no_sentence_contradicts_its_counts(claim, hits_x, hits_y, more_likely_on, runs_y):
     hits_y = runs_y if hits_y == FULL else hits_y
-    result = refuted(claim, hits_x, hits_y, likelier_on, runs_y)
+    result = refuted(claim, hits_x, hits_y, more_likely_on, runs_y)
     on, runs, text = {"x": hits_x, "y": hits_y}, {"x": FULL, "y": runs_y}, result.sentence
     share = {side: on[side] / runs[side] for side in on}
 
@@ -86,13 +86,13 @@ def test_no_sentence_contradicts_its_counts(claim, hits_x, hits_y, likelier_on, 
         assert min(first, second) == 0
         # It is the reason: with one run in every set that was empty the estimate is finite.
         less = {s: min(max(h, 1), runs[s] - 1) for s, h in on.items()}
-        assert math.isfinite(refuted(claim, less["x"], less["y"], likelier_on, runs_y).estimate)
+        assert math.isfinite(refuted(claim, less["x"], less["y"], more_likely_on, runs_y).estimate)
 
     words = result.event_in_words.removeprefix(str(result.event))
     if match := re.fullmatch(r" occurred (once|[\d,]+ times) on ([xy]) and never on ([xy])", words):
         assert on[match[2]] == (1 if match[1] == "once" else int(match[1].split()[0].replace(",", ""))) > 0
         assert on[match[3]] == 0
-    elif match := re.fullmatch(r" is (\S+) times likelier on ([xy])", words):
+    elif match := re.fullmatch(r" is (\S+) times as likely on ([xy])", words):
         other = "y" if match[2] == "x" else "x"
         assert float(match[1]) == pytest.approx(share[match[2]] / share[other], rel=5.1e-3)
         assert share[match[2]] > share[other] > 0
@@ -104,14 +104,14 @@ def test_no_sentence_contradicts_its_counts(claim, hits_x, hits_y, likelier_on, 
 
     if outside := other_way(result):
         found = re.fullmatch(
-            r"outputs outside the event (?:are (\S+) times likelier|occur only) on ([xy]): ([\d,]+) there, ([\d,]+) on "
-            r"([xy])", outside,
+            r"outputs outside the event (?:are (\S+) times as likely|occur only) on ([xy]): ([\d,]+) there, "
+            r"([\d,]+) on ([xy])", outside,
         )  # fmt: skip
         ratio, side, there, here, other = found.groups()
         there, here = (int(n.replace(",", "")) for n in (there, here))
         assert (there, here) == (runs[side] - on[side], runs[other] - on[other])
         assert there / runs[side] > here / runs[other]
-        assert side != other == likelier_on
+        assert side != other == more_likely_on
         assert (
             here == 0
             if ratio is None
@@ -176,19 +176,19 @@ def test_the_bound_of_a_refutation_is_printed_above_the_claim(claim, beyond):
 def test_the_evidence_is_what_is_tested():
     counts = Counts(hits_x=300, runs_x=FULL, hits_y=100, runs_y=FULL)
     one = audited(PureDP(1.0), counts=counts)
-    assert one.evidence == "output ≤ 0.5 is 3 times likelier on x\n300 of 1,000 on x, 100 of 1,000 on y"
+    assert one.evidence == "output ≤ 0.5 is 3 times as likely on x\n300 of 1,000 on x, 100 of 1,000 on y"
     guesses = Guesses(right=590, wrong=200, runs=1_900)
     other = OtherDirection(event=Intervals(((0.5, math.inf),)), counts=counts.swapped(), guesses=guesses)
     both = audited(PureDP(1.0), counts=counts, opposite=other)
     assert both.tested is guesses
     assert both.evidence.splitlines()[1:] == [
-        "output ≥ 0.5 is 3 times likelier on y",
+        "output ≥ 0.5 is 3 times as likely on y",
         "590 right and 200 wrong guesses in 1,900 runs",
     ]
 
 
 @pytest.mark.parametrize(
-    ("is_closed", "how"), [(False, "occurred 3 times as often on x"), (True, "is 3 times likelier on x")]
+    ("is_closed", "how"), [(False, "occurred 3 times as often on x"), (True, "is 3 times as likely on x")]
 )
 def test_frequencies_in_the_runs_that_an_event_was_learned_on_are_no_likelihoods(is_closed, how):
     counts = Counts(hits_x=300, runs_x=FULL, hits_y=100, runs_y=FULL)

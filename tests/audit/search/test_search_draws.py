@@ -159,7 +159,7 @@ def test_a_store_refuses_the_audit_of_another_search(tmp_path):
 
 @pytest.mark.parametrize(("share", "is_taken"), [(0.8, True), (0.5, False)])
 def test_the_event_that_ranked_the_pair_is_taken_where_it_shows_more(share, is_taken):
-    """Every other thousandth of an interval: likelier on x together, and none of them is seen by itself."""
+    """Every other thousandth of an interval: more likely on x together, and none of them is seen by itself."""
     plan, rng = plan_blocks(as_sampler(noisy_length), [1], [], 5, 1), np.random.default_rng(0)
     on_x, on_y = (rng.integers(0, 500, 2_000) / 500 + rng.random(2_000) / 1_000 for _ in range(2))
     on_x, on_y = (side + (rng.random(2_000) > p) / 1_000 for side, p in ((on_x, share), (on_y, 0.5)))

@@ -125,8 +125,8 @@ def test_published_bounds_do_not_exceed_the_exact_loss():
 def test_laws_of_a_pair_agree_on_what_they_share(name):
     """∫ min(f, g) equals E_x[min(1, g/f)] and E_y[min(1, f/g)], two means of numbers in [0, 1] on independent runs.
 
-    The same holds over the outputs that are likelier on x, where the first mean is a change of measure and the second
-    counts runs. The limits follow from Hoeffding's inequality.
+    The same holds over the outputs that are more likely on x, where the first mean is a change of measure and the
+    second counts runs. The limits follow from Hoeffding's inequality.
     """
     entry = ENTRIES[name]
     law_x, law_y = entry.mechanism.law(entry.x), entry.mechanism.law(entry.y)
