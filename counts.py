@@ -1,7 +1,7 @@
 """Tests and intervals of counts made elsewhere.
 
 epsilon_lower          lower bound on ε from the counts of one event
-epsilon_from_guesses   lower bound on ε from right guesses of membership
+epsilon_from_guesses   lower bound on ε from correct guesses of membership
 Counts                 counts of an event on both datasets
 joint_test             p-value and bound for any claim
 strength_lower         the bound alone

@@ -14,7 +14,7 @@ StatementResult    a statement about numbers, with their intervals
 Point              one of these numbers
 CanaryResult       an audited training run
 CanaryPlan         what so many canaries can show
-CanaryGuesses      right guesses by number of guesses
+CanaryGuesses      correct guesses by number of guesses
 SensitivityResult  the largest change of a query that was found
 ReplayResult       the lines that a replay examined
 ReplayVerdict      its verdicts

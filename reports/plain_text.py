@@ -328,7 +328,7 @@ def canary_facts(result: CanaryResult) -> list[tuple[str, str]]:
         ("claim", visible(f"{claim}, {result.adjacency}", 80)),
         ("canaries", canaries_in_words(result)),
         ("guesses", f"{result.guesses_in_words}; p-value {p_text(result.pvalue)}"),
-        ("ceiling", f"{symbol_of} ≥ {number(rounded_down(result.ceiling))} if every guess had been right"),
+        ("ceiling", f"{symbol_of} ≥ {number(rounded_down(result.ceiling))} if every guess had been correct"),
         ("seed", str(result.seed)),
         ("alpha", error_budget(result)),
     ]

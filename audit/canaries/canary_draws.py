@@ -184,7 +184,7 @@ def _ranked(scores: Array, rng: np.random.Generator) -> npt.NDArray[np.int64]:
 
 
 def right_from_both_ends(draws: CanaryDraws, rng: np.random.Generator) -> Flags:
-    """Return which guesses are right, from the score farthest from the median on: "in" above it, "out" below it.
+    """Return which guesses are correct, from the score farthest from the median on: "in" above it, "out" below it.
 
     Scores equal to the median get the answer that fewer of the other scores have, since coins are fair.
     """
@@ -201,13 +201,13 @@ def right_from_both_ends(draws: CanaryDraws, rng: np.random.Generator) -> Flags:
 
 
 def right_of_pairs(draws: CanaryDraws, rng: np.random.Generator) -> Flags:
-    """Return which guesses are right, from the largest difference of scores on: the larger score is in."""
+    """Return which guesses are correct, from the largest difference of scores on: the larger score is in."""
     order = _ranked(-np.abs(draws.scores), rng)
     larger = np.where(draws.scores == 0.0, rng.random(len(order)) < 0.5, draws.scores > 0.0)
     return np.asarray((draws.included == larger)[order], dtype=np.bool_)
 
 
 def right_from_one_end(draws: CanaryDraws, rng: np.random.Generator, *, says_in: bool) -> Flags:
-    """Return which guesses are right: "in" from the highest score on, or "out" from the lowest."""
+    """Return which guesses are correct: "in" from the highest score on, or "out" from the lowest."""
     order = _ranked(draws.scores, rng)
     return np.asarray(draws.included[order[::-1]] if says_in else ~draws.included[order], dtype=np.bool_)

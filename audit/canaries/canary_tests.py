@@ -29,7 +29,7 @@ from ..options import is_whole
 from ..printing import shorten
 from .canary_draws import MOST
 
-# F⁻¹ of a claim: the least rate of wrong guesses for a rate of right ones, by canary.
+# F⁻¹ of a claim: the least rate of incorrect guesses for a rate of right ones, by canary.
 #
 # The inverse of a boundary is one minus the reversed claim's boundary at one minus the power. A boundary that is not a
 # simple formula is evaluated once on a grid. F⁻¹ is convex, so between two points it lies above the chords on both
@@ -40,7 +40,7 @@ _NEAR_ONE = 1.0 - 1e-6  # powers nearer to 1 are computed one by one
 
 
 def least_wrong(claim: Claim, guesses: CanaryGuesses, lowest: float, highest: float = 1.0) -> Callable[[float], float]:
-    """Return F⁻¹, fast for rates of right guesses from `lowest` to `highest`."""
+    """Return F⁻¹, fast for rates of correct guesses from `lowest` to `highest`."""
     prior = 1.0 if guesses.said == "both" else guesses.prior
     reverse = claim if guesses.said == "out" else claim.reversed()
     least = _formula(claim) or _on_grid(reverse, min(lowest / prior, 0.5), min(highest / prior, _NEAR_ONE))
@@ -124,7 +124,7 @@ def _gaussian_lines(mu: float) -> tuple[tuple[float, float], ...]:
 
 
 def ceilings(claim: Claim, guesses: CanaryGuesses) -> list[Ceiling]:
-    """Lines above the rate of right guesses, for a claim with `has_lines`."""
+    """Lines above the rate of correct guesses, for a claim with `has_lines`."""
     both = guesses.said == "both"
     return [line(epsilon, delta, probability=guesses.prior, both=both) for epsilon, delta in _lines(claim)]
 

@@ -247,7 +247,7 @@ def _right(draws: CanaryDraws, coins: Coins, said: Said, rng: np.random.Generato
 
 
 def _notes(guesses: CanaryGuesses, draws: CanaryDraws) -> tuple[str, ...]:
-    """A note on scores that are all equal, or of the wrong sign: far fewer right guesses than by coins."""
+    """A note on scores that are all equal, or of the wrong sign: far fewer correct guesses than by coins."""
     if draws.scores.min() == draws.scores.max():
         return ("all scores are equal, so every guess was a coin toss.",)
     numbers, right = np.array(guesses.numbers), np.array(guesses.right)
@@ -256,7 +256,7 @@ def _notes(guesses: CanaryGuesses, draws: CanaryDraws) -> tuple[str, ...]:
     if tails[worst] * len(numbers) > _CHANCE:
         return ()
     return (
-        f"{right[worst]:,} of {numbers[worst]:,} guesses were right, far fewer than by chance; scores must be large "
+        f"{right[worst]:,} of {numbers[worst]:,} guesses were correct, far fewer than by chance; scores must be large "
         "where canaries seem to be in (minus the loss, not the loss). An audit of the same coins with other scores is "
         "a second look and needs its own alpha.",
     )

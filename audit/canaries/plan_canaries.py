@@ -99,9 +99,9 @@ def said_by(say: Said | None, claim: Claim, probability: float) -> Said:
 
 
 def best_rates(claim: Claim, guesses: CanaryGuesses, numbers: Sequence[int]) -> Array:
-    """Share of right guesses that the claim allows where so many canaries are guessed on average.
+    """Share of correct guesses that the claim allows where so many canaries are guessed on average.
 
-    Right guesses have the rate F(w) where wrong ones have the rate w, and F(w) + w is the share that is guessed.
+    Correct guesses have the rate F(w) where wrong ones have the rate w, and F(w) + w is the share that is guessed.
     """
     share = np.array(numbers, dtype=np.float64) / guesses.canaries
     prior = 1.0 if guesses.said == "both" else guesses.prior
@@ -125,7 +125,7 @@ def smallest_excess(tests: Sequence[CanaryTest], claim: Claim, guesses: CanaryGu
     def is_detected(strength: float) -> bool:
         numbers = [number for _, number in tried]
         rates = best_rates(claim.with_strength(strength), guesses, numbers)
-        # Fewer right guesses than the first whole number at which the distribution function exceeds 1 − power have at
+        # Fewer correct guesses than the first whole number at which the distribution function exceeds 1 − power have at
         # most that probability.
         right = np.ceil(np.maximum(bdtrik(1.0 - power, np.array(numbers, dtype=np.float64), rates), 0.0) - _ROUNDING)
         return any(
@@ -156,7 +156,7 @@ def _numbers(test: CanaryTest, guesses: CanaryGuesses) -> list[int]:
 
 
 def _guessed(guesses: CanaryGuesses, number: int, right: int) -> CanaryGuesses:
-    """So many right guesses among a number, as late as possible, and none after it: no other number refutes more."""
+    """So many correct guesses among a number, as late as possible, and none after it: no other number refutes more."""
     numbers = np.array(guesses.numbers)
     late = np.clip(right - (number - numbers), 0, right)
     return replace(guesses, right=tuple(late.tolist()))
@@ -174,7 +174,7 @@ class CanaryPlan:
     tests : tuple of CanaryTest
         The tests that share alpha.
     ceiling : float
-        The bound if every guess is right. A claim above it cannot be refuted.
+        The bound if every guess is correct. A claim above it cannot be refuted.
     resolution : float
         Smallest excess over the claim that is detected with probability `power`, if scores reveal all that the claim's
         family allows; infinite if no excess is.
@@ -195,7 +195,7 @@ class CanaryPlan:
         else:
             detected = f"minimum detectable excess {self.resolution:.2g}"
         return (
-            f"{self.canaries:,} canaries, claim {self.claim}: {shown} if every guess is right "
+            f"{self.canaries:,} canaries, claim {self.claim}: {shown} if every guess is correct "
             f"({confidence(self.alpha)}); {detected} ({100 * self.power:g}% power, if scores reveal all that such a "
             "claim allows)"
         )

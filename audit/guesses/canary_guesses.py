@@ -1,4 +1,4 @@
-"""Right guesses of which canaries are in, by number of guesses: all that a verdict is computed from."""
+"""Correct guesses of which canaries are in, by number of guesses: all that a verdict is computed from."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Kind = Literal["betting", "counts", "steinke", "f-dp"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CanaryGuesses:
-    """How many guesses were right among the first so many.
+    """How many guesses were correct among the first so many.
 
     Attributes
     ----------
@@ -50,17 +50,17 @@ class CanaryGuesses:
             raise OptionError(
                 f"right={shorten(self.right)} among the first numbers={shorten(self.numbers)} of canaries="
                 f"{shorten(self.canaries)} are impossible with said={shorten(self.said)} and probability="
-                f"{shorten(self.probability)}; use increasing numbers, at most one right guess for each.",
+                f"{shorten(self.probability)}; use increasing numbers, at most one correct guess for each.",
                 canaries=self.canaries,
             )
 
     def right_among(self, guesses: int) -> int:
-        """Right guesses among the first so many, which must be one of `numbers`."""
+        """Correct guesses among the first so many, which must be one of `numbers`."""
         return self.right[self.numbers.index(guesses)]
 
     @property
     def prior(self) -> float:
-        """Probability of a right guess without a look at the scores."""
+        """Probability of a correct guess without a look at the scores."""
         return 1.0 - self.probability if self.said == "out" else self.probability
 
 

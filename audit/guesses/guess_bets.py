@@ -1,9 +1,9 @@
 """Bets on guesses, at all numbers of guesses together: each guess is made after what was revealed before.
 
-A right guess multiplies the wealth of a share κ in [0, 1) by 1 + κ e^{−t}, a wrong one by 1 − κ, where t are log-odds;
-W(t) is the average over a few shares. The statistic is the largest t that the guesses refute at a fixed level a, at the
-best number of guesses: T = sup {t: max_k W(t) after G_k guesses ≥ 1/a}. {T ≥ t} is the event that few enough guesses
-are wrong at one of the G_k, and its probability for a walk of coins is computed exactly (`walk_crossing`).
+A correct guess multiplies the wealth of a share κ in [0, 1) by 1 + κ e^{−t}, a wrong one by 1 − κ, where t are
+log-odds; W(t) is the average over a few shares. The statistic is the largest t that the guesses refute at a fixed level
+a, at the best number of guesses: T = sup {t: max_k W(t) after G_k guesses ≥ 1/a}. {T ≥ t} is the event that few enough
+guesses are wrong at one of the G_k, and its probability for a walk of coins is computed exactly (`walk_crossing`).
 
 Proof: docs/proofs/canaries.md
 
@@ -25,7 +25,7 @@ from scipy.special import expit
 from ..inference.binomial_tails import Array
 from .guess_counts import LARGEST_LOG_ODDS
 
-# The probability that few enough of a walk's guesses are wrong at one of several numbers of guesses.
+# The probability that few enough of a walk's guesses are incorrect at one of several numbers of guesses.
 
 _WIDTH, _LEAST = 9.0, 40.0  # standard deviations, and guesses, to which a binomial law is cut
 _DROPPED = 1e-20  # mass of a value at the ends that is no longer followed; it counts as having crossed
@@ -34,9 +34,9 @@ _DIRECT = 512  # length up to which sums are formed directly
 
 @lru_cache(maxsize=1 << 12)
 def walk_crossing(numbers: tuple[int, ...], most_wrong: tuple[int, ...], log_odds: float) -> float:
-    """Probability that for some k at most `most_wrong[k]` of the first `numbers[k]` guesses are wrong.
+    """Probability that for some k at most `most_wrong[k]` of the first `numbers[k]` guesses are incorrect.
 
-    Exact up to about 1e-14: the law of the wrong guesses of walks that have not crossed is carried from number to
+    Exact up to about 1e-14: the law of the incorrect guesses of walks that have not crossed is carried from number to
     number. `most_wrong` is −1 where no walk crosses; guesses are independent, and right with these log-odds.
     """
     law, first, crossed, before = np.ones(1), 0, 0.0, 0
@@ -57,7 +57,7 @@ def walk_crossing(numbers: tuple[int, ...], most_wrong: tuple[int, ...], log_odd
 
 def _binomial(trials: int, log_odds: float) -> tuple[Array, int]:
     """Return the law of the wrong ones of so many guesses without its far tails, and its first value."""
-    odds = math.exp(min(max(-log_odds, -LARGEST_LOG_ODDS), LARGEST_LOG_ODDS))  # of a wrong guess
+    odds = math.exp(min(max(-log_odds, -LARGEST_LOG_ODDS), LARGEST_LOG_ODDS))  # of an incorrect guess
     wrong = float(expit(-log_odds))
     mean, spread = trials * wrong, math.sqrt(trials * wrong * float(expit(log_odds)))
     mode = min(math.floor((trials + 1) * wrong), trials)
@@ -79,7 +79,8 @@ def _sum(law: Array, step: Array) -> Array:
     return np.maximum(irfft(rfft(law, size) * rfft(step, size), size)[:length], 0.0)
 
 
-# 1 − κ is about the rate of wrong guesses for which a share is best: from one in 10⁴ to nearly as many as right ones.
+# 1 − κ is about the rate of incorrect guesses for which a share is best: from one in 10⁴ to nearly as many as right
+# ones.
 _SHARES = np.concatenate([1.0 - np.geomspace(1e-4, 0.9, 12), np.geomspace(0.02, 0.2, 6)])
 _EACH, _RATIO = 32, 1.1  # numbers of guesses that count one by one, and ratio of the later ones
 _FARTHEST = 60.0  # log-odds
@@ -95,7 +96,7 @@ def guess_numbers(canaries: int) -> tuple[int, ...]:
 
 
 def log_wealth(right: Array, wrong: Array, log_odds: float) -> Array:
-    """Logarithm of the average wealth after so many right and wrong guesses, arrays of one shape."""
+    """Logarithm of the average wealth after so many correct and incorrect guesses, arrays of one shape."""
     each = right[..., None] * np.log1p(_SHARES * math.exp(-log_odds)) + wrong[..., None] * np.log1p(-_SHARES)
     highest = each.max(axis=-1)
     averages: Array = highest + np.log(np.exp(each - highest[..., None]).mean(axis=-1))
@@ -109,7 +110,7 @@ def largest_refuted(right: tuple[int, ...], numbers: tuple[int, ...], level: flo
     Parameters
     ----------
     right, numbers : tuple of int, same length
-        Right guesses among the first so many; the numbers increase.
+        Correct guesses among the first so many; the numbers increase.
     level : float
         a, in (0, 1).
     """
@@ -134,7 +135,7 @@ def most_telling(right: tuple[int, ...], numbers: tuple[int, ...], level: float)
 
 @lru_cache(maxsize=1 << 8)
 def _most_wrong(refuted: float, numbers: tuple[int, ...], level: float) -> tuple[int, ...]:
-    """The most wrong guesses among each of the `numbers` with which T is `refuted` or more; −1 if none are."""
+    """The most incorrect guesses among each of the `numbers` with which T is `refuted` or more; −1 if none are."""
     n, enough = np.array(numbers), -math.log(level) - _ROUNDING
     low, high = np.full(len(n), -1), n + 1
     while np.any(high - low > 1):

@@ -1,9 +1,9 @@
 """How often a claim lets an observer guess right whether canaries were included, if the number of guesses was fixed.
 
 Independent coins include each canary with probability π, ½ unless stated. For (ε, δ)-DP towards a change of any one
-canary, right guesses have the rate F(b) = e^t b + d at most where wrong ones have the rate b (`Ceiling`); a claim given
-by a concave boundary has F⁻¹ in place of the line. Of m canaries G are guessed, and V guesses are right: `count_tail`
-is the largest Pr[V ≥ v] under a line, and `is_impossible` bounds it under a whole curve.
+canary, correct guesses have the rate F(b) = e^t b + d at most where wrong ones have the rate b (`Ceiling`); a claim
+given by a concave boundary has F⁻¹ in place of the line. Of m canaries G are guessed, and V guesses are correct:
+`count_tail` is the largest Pr[V ≥ v] under a line, and `is_impossible` bounds it under a whole curve.
 
 Proof: docs/proofs/canaries.md
 
@@ -32,14 +32,14 @@ _ROUNDING = 1e-9  # of the number of guesses, relative
 
 @dataclass(frozen=True, slots=True)
 class Ceiling:
-    """A line F(b) = e^log_odds · b + slip above the rate of right guesses, given the rate of wrong ones."""
+    """A line F(b) = e^log_odds · b + slip above the rate of correct guesses, given the rate of wrong ones."""
 
-    log_odds: float  # the largest of a right guess; ε for fair coins
+    log_odds: float  # the largest of a correct guess; ε for fair coins
     delta: float  # what the line adds, for each canary
 
     @property
     def wrong(self) -> float:
-        """1 − σ: least probability of a wrong guess without a slip, with all its digits."""
+        """1 − σ: least probability of an incorrect guess without a slip, with all its digits."""
         return float(expit(-self.log_odds))
 
     def slip(self, canaries: int) -> float:

@@ -7,9 +7,9 @@ reaches 1/alpha with probability at most alpha (Ville 1939). The same holds for 
 shares, over accounts, over pairs. There is an account for each direction and, for claims that are the same in both
 directions, two that bet on both at once. For an event S more likely on x and an event T more likely on y, half the sum
 of the two W has mean at most δ₀ and half the variance, so a violation that shows in both takes up to half the runs.
-Where coins draw the dataset of each run, 1[right guess] − e^{ε₀} 1[wrong guess] has mean at most δ₀ too (`guess_test`):
-such bets win up to twice as much on rare events, but some runs are left over. The event, line and shares of a batch may
-depend on all earlier batches, so no runs are set aside for learning.
+Where coins draw the dataset of each run, 1[correct guess] − e^{ε₀} 1[incorrect guess] has mean at most δ₀ too
+(`guess_test`): such bets win up to twice as much on rare events, but some runs are left over. The event, line and
+shares of a batch may depend on all earlier batches, so no runs are set aside for learning.
 
 Proofs: docs/proofs/wealth.md, docs/proofs/lines.md
 

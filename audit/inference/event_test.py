@@ -1,8 +1,8 @@
 """The p-value of a boundary p ≤ B(q) for nested regions of counts, and its inversion to a bound.
 
 X counts runs of probability p and Y runs of probability q. There are two laws: hits on x and on y in independent runs,
-and right and wrong guesses, of which each run has at most one (`guess_test`). Under both, the probability of a region
-{X ≥ c(Y)} with nondecreasing c grows with p and falls with q. So all of this holds for both:
+and correct and incorrect guesses, of which each run has at most one (`guess_test`). Under both, the probability of a
+region {X ≥ c(Y)} with nondecreasing c grows with p and falls with q. So all of this holds for both:
 
 1. *Order.* Counts are ordered by a strength: that of the largest member of the claim's family that the counts clear by
    z standard errors, so that its whole boundary lies below the ellipse around the counts. The counts at least as
@@ -228,7 +228,7 @@ REACH = 7.0
 """Standard errors around a cell within which blocks of y are separate; the probability beyond is 3e-12."""
 
 _GUESSES_NORMAL_FROM = 500.0
-"""Variance of right guesses from which the normal bound is used. It lowers the bound by about 1% of its distance from
+"""Variance of correct guesses from which the normal bound is used. It lowers the bound by about 1% of its distance from
 the estimate at most."""
 
 
@@ -283,7 +283,7 @@ class Evidence:
     """The part of the test that does not depend on the member tested."""
 
     counts: Counts
-    are_guesses: bool  # whether the hits are right and wrong guesses, of which each run has at most one
+    are_guesses: bool  # whether the hits are correct and incorrect guesses, of which each run has at most one
     grid: _Grid | None  # None if the frequencies lie under the smallest boundary: no member is refuted
     critical: Array  # c at the first y of each block, shape (blocks,)
     cleared: float  # the strength that the ellipse clears

@@ -2,17 +2,17 @@
 
 Let the dataset of each run be drawn by a fair coin. An output in S is guessed to be from x, an output in T from y, any
 other output is not guessed; S and T exclude each other. If a claim has a concave boundary B that is the same in both
-directions, the probabilities c of a right guess and w of a wrong one satisfy
+directions, the probabilities c of a correct guess and w of a wrong one satisfy
 
     c = ½ (P(S) + Q(T)) ≤ ½ (B(Q(S)) + B(P(T))) ≤ B(½ (Q(S) + P(T))) = B(w).
 
-The numbers of right and wrong guesses among N runs are trinomial. Where the violation shows in both directions, a test
-of c ≤ B(w) needs up to half the runs of a test of one of them.
+The numbers of correct and incorrect guesses among N runs are trinomial. Where the violation shows in both directions, a
+test of c ≤ B(w) needs up to half the runs of a test of one of them.
 
 - *Pure claims.* Given G guesses the right ones are Bin(G, c/(c + w)) with c/(c + w) ≤ e^ε/(1 + e^ε): a binomial test
   without a nuisance parameter, and a bound in closed form.
-- *Other claims.* Given W wrong guesses the right ones are Bin(N − W, c/(1 − w)). The regions, the supremum over w and
-  the bound are those of the joint test (`event_test`).
+- *Other claims.* Given W incorrect guesses the right ones are Bin(N − W, c/(1 − w)). The regions, the supremum over w
+  and the bound are those of the joint test (`event_test`).
 
 The theorem needs coins: with n runs on each dataset the conditional law is another one. So of the n runs on each, only
 as many are counted as coins say: of N = 2n − 3√(2n) coins, given that neither side needs more than n (`coins_for`).
@@ -47,7 +47,7 @@ _FEWEST = 32  # runs on each dataset from which coins are drawn
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guesses:
-    """Right and wrong guesses among runs whose dataset was drawn by a fair coin.
+    """Correct and incorrect guesses among runs whose dataset was drawn by a fair coin.
 
     Raises
     ------
@@ -71,11 +71,11 @@ class Guesses:
 
     @property
     def as_counts(self) -> Counts:
-        """The right guesses in place of hits on x, the wrong ones in place of hits on y."""
+        """The correct guesses in place of hits on x, the wrong ones in place of hits on y."""
         return Counts(hits_x=self.right, runs_x=self.runs, hits_y=self.wrong, runs_y=self.runs)
 
     def __str__(self) -> str:
-        return f"{self.right:,} right and {self.wrong:,} wrong guesses in {self.runs:,} runs"
+        return f"{self.right:,} correct and {self.wrong:,} incorrect guesses in {self.runs:,} runs"
 
 
 def coins_for(runs: int) -> int:
@@ -113,7 +113,7 @@ def runs_by_coins(runs: int, rng: np.random.Generator) -> tuple[int, int]:
 
 
 def guesses_by_coins(first: Counts, second: Counts, rng: np.random.Generator) -> tuple[Guesses, float]:
-    """Return right and wrong guesses among as many runs as coins say, and the probability that the coins fit.
+    """Return correct and incorrect guesses among as many runs as coins say, and the probability that the coins fit.
 
     Which runs are left out is drawn at random, so the runs that are counted are independent runs as before.
 
@@ -131,7 +131,7 @@ def guesses_by_coins(first: Counts, second: Counts, rng: np.random.Generator) ->
 
 
 def guesses_in_batch(first: Counts, second: Counts, rng: np.random.Generator) -> Guesses | None:
-    """Return right and wrong guesses among the runs of a batch, with coins until one dataset has no more runs.
+    """Return correct and incorrect guesses among the runs of a batch, with coins until one dataset has no more runs.
 
     When the coins end depends on the coins alone, so each run that is counted is one whose dataset a fair coin drew.
     All but the last coins are drawn at once; if they already need too many runs, which has probability 1e-6, there are
@@ -207,7 +207,7 @@ def is_concave(claim: Claim) -> bool:
 
 
 def _pure(guesses: Guesses, claim: Claim, alpha: float) -> tuple[float, float]:
-    """Test a claim that only limits the ratio of right guesses to wrong ones."""
+    """Test a claim that only limits the ratio of correct guesses to wrong ones."""
     right, wrong, log_ratio = guesses.right, guesses.wrong, claim.log_ratio
     assert log_ratio is not None
     if right == 0:

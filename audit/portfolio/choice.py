@@ -108,7 +108,7 @@ class Criterion:
         """The criterion for guesses in both directions, of which these are right and wrong in 2·held runs."""
         runs = 2 * held
         c, w = right / runs, wrong / runs
-        # 1 where every output is guessed: then one more right guess is one wrong guess less.
+        # 1 where every output is guessed: then one more correct guess is one incorrect guess less.
         correlation = 1.0 if right + wrong >= runs else math.sqrt(c * w / ((1.0 - c) * (1.0 - w)))
         widest = math.acos(min(correlation, 1.0))
         turn = np.linspace(-0.5, 0.5, 9) * widest

@@ -545,7 +545,7 @@ def _check_probability(name: str, value: float) -> None:
 def guess_resolution(claim: Claim, guesses: Guesses, *, alpha: float, power: float) -> float:
     """Return the smallest excess of a claim with a `log_ratio` that the test finds with probability `power`.
 
-    The alternative keeps the frequency of right guesses, and those of wrong ones fall as the excess grows; the number
+    The alternative keeps the frequency of correct guesses, and those of wrong ones fall as the excess grows; the number
     of guesses is taken as its mean. Infinite if no excess is found with that power.
     """
     each, unit = claim.log_ratio, claim.with_strength(1.0).log_ratio
@@ -580,7 +580,7 @@ def _exceeded(alpha: float, runs: int, p: float) -> int:
 def equivalent_runs(claim: Claim, guesses: Guesses) -> int:
     """Return with how many runs on each dataset hits in independent runs would show as small an excess as the guesses.
 
-    Right and wrong guesses exclude each other, which adds to the variance of the distance from the boundary.
+    Correct and incorrect guesses exclude each other, which adds to the variance of the distance from the boundary.
     """
     w = (guesses.wrong + 0.5) / (guesses.runs + 1.0)
     near = 1e-3 * min(w, 1.0 - w)

@@ -320,7 +320,7 @@ def _smoothed(hits_p: int, hits_q: int, runs: int) -> Seen:
 
 
 def _mean(first: Seen, second: Seen) -> Seen:
-    """Frequencies of right and of wrong guesses in a run on a dataset drawn by a fair coin, and the number of runs."""
+    """Frequencies of correct and of incorrect guesses in a run on a dataset drawn by a fair coin, and the runs."""
     if _NO_EVENT in (first, second):
         return _NO_EVENT
     return 0.5 * (first[0] + second[0]), 0.5 * (first[1] + second[1]), 2.0 * first[2]

@@ -193,7 +193,7 @@ def _statement_changed(was: StatementResult, now: StatementResult) -> list[str]:
 
 
 def _canaries_changed(was: CanaryResult, now: CanaryResult) -> list[str]:
-    """Changes of claim, coins and effort; right guesses of one training depend on each other, so have no test."""
+    """Changes of claim, coins and effort; correct guesses of one training depend on each other, so have no test."""
     coins = {"adjacency": "adjacency", "coins": "coins", "probability of the coins": "guesses.probability"}
     changes = _differences(was, now, {"claim": "claim"} | coins)
     if now.canaries < _FEWER * was.canaries:

@@ -61,7 +61,7 @@ class OtherDirection:
     counts : Counts
         Hits of this event and runs on each dataset.
     guesses : Guesses
-        Right and wrong guesses in as many runs as coins said, which are tested.
+        Correct and incorrect guesses in as many runs as coins said, which are tested.
     """
 
     event: Event
@@ -506,7 +506,7 @@ class AuditResult(ClaimResult):
 
     @property
     def tested(self) -> Counts | Guesses:
-        """The counts that are tested: hits of the event, or right and wrong guesses in both directions."""
+        """The counts that are tested: hits of the event, or correct and incorrect guesses in both directions."""
         return self.counts if self.opposite is None else self.opposite.guesses
 
     @property
@@ -541,7 +541,7 @@ class AuditResult(ClaimResult):
         """The counts that no finite strength allows."""
         counts, (tested, other) = self.directed_counts, self._sides
         if self.opposite is not None and self.opposite.guesses.wrong == 0:
-            return f"0 of {self.opposite.guesses.right:,} guesses were wrong"
+            return f"0 of {self.opposite.guesses.right:,} guesses were incorrect"
         what, hits_x, hits_y = "the event", counts.hits_x, counts.hits_y
         if counts.hits_y > 0 and counts.hits_x == counts.runs_x:
             what, hits_x, hits_y = "outputs outside the event", 0, counts.runs_y - counts.hits_y

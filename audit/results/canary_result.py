@@ -1,4 +1,4 @@
-"""The result of an audit of a training run with canaries: right guesses, and what was decided from them."""
+"""The result of an audit of a training run with canaries: correct guesses, and what was decided from them."""
 
 from __future__ import annotations
 
@@ -121,13 +121,13 @@ class CanaryResult(ClaimResult):
     canaries, included : int
         Canaries of all runs together, and how many of them were in the training data.
     guesses : CanaryGuesses
-        Right guesses by number of guesses.
+        Correct guesses by number of guesses.
     tests : tuple of CanaryTest
         The tests that share alpha.
     carried : CanaryTest
         The test that gives the bound, or the smallest p-value where no bound is above 0.
     ceiling : float
-        The bound if every guess had been right: no audit of so many canaries shows more.
+        The bound if every guess had been correct: no audit of so many canaries shows more.
     sketch : ScoreSketch, optional
         Histogram of the scores for a figure.
     """
@@ -170,7 +170,7 @@ class CanaryResult(ClaimResult):
     def best_guesses(self) -> tuple[int, int]:
         """The number of guesses that carries the bound, and how many of them were right.
 
-        For bets the number at which right guesses are least like those of coins that the claim allows.
+        For bets the number at which correct guesses are least like those of coins that the claim allows.
         """
         return best_guesses(self.guesses, self.carried)
 
@@ -188,11 +188,11 @@ class CanaryResult(ClaimResult):
 
     @property
     def guesses_in_words(self) -> str:
-        """For example "117 of 120 guesses were right, of 1,000 canaries"."""
+        """For example "117 of 120 guesses were correct, of 1,000 canaries"."""
         number, right = self.best_guesses
         of = "pairs" if self.coins == "fixed" else "canaries"
         runs = f" in {self.runs:,} runs" if self.runs > 1 else ""
-        return f"{right:,} of {number:,} guesses were right, of {self.guesses.canaries:,} {of}{runs}"
+        return f"{right:,} of {number:,} guesses were correct, of {self.guesses.canaries:,} {of}{runs}"
 
     @property
     def sentence(self) -> str:
@@ -210,12 +210,12 @@ class CanaryResult(ClaimResult):
         explained = self.guesses.canaries * float(getattr(self.claim, "delta", 0.0))
         if explained >= 1.0:
             return (
-                f"too many canaries for this delta ({of}); canaries × delta = {explained:.3g} right guesses may be "
+                f"too many canaries for this delta ({of}); canaries × delta = {explained:.3g} correct guesses may be "
                 "slips, so use fewer canaries, or claim a smaller delta"
             )
         if self.ceiling <= self.claim.strength:
             return (
-                f"too few canaries ({of}); even if all guesses were right, "
+                f"too few canaries ({of}); even if all guesses were correct, "
                 f"{self.claim.describe_strength(self.ceiling)}; plan_canaries says how many it takes"
             )
         assert self.resolution is not None

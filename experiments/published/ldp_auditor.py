@@ -1,9 +1,9 @@
 """The pure protocols of LDP-Auditor, and the exact probabilities of its attack.
 
 LDP-Auditor guesses a person's value from the report, and bounds ε by how often the guess is value 0 on value 0 and on
-value k − 1. In every protocol all wrong guesses are equally likely, so one probability determines both. Its published
-bounds were not found as numbers; `attack` computes the probabilities of the guess and the bound at the expected
-counts.
+value k − 1. In every protocol all incorrect guesses are equally likely, so one probability determines both. Its
+published bounds were not found as numbers; `attack` computes the probabilities of the guess and the bound at the
+expected counts.
 
 References
 ----------

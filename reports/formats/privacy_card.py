@@ -138,7 +138,7 @@ def _evidence(entry: Entry) -> list[str]:
     if isinstance(result, CanaryResult):
         return [
             f"{counted(result.canaries, 'canary')} in {counted(result.runs, 'training run')}, {alpha}",
-            f"lower bound {found(result)}; if every guess had been right, "
+            f"lower bound {found(result)}; if every guess had been correct, "
             f"{visible(result.claim.describe_strength(result.ceiling))}",
             *([] if result.resolution is None else [visible(result.detectable_in_words)]),
         ]

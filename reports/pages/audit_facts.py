@@ -300,7 +300,7 @@ def _of_canaries(entry: Entry, result: CanaryResult) -> Facts:
         *_of_claim(entry, result),
         ("Adjacency", f"{visible(result.adjacency)}, of one canary"),
         ("Lower bound", visible(lower)),
-        ("Ceiling", visible(f"{claim.describe_strength(result.ceiling)} if every guess had been right")),
+        ("Ceiling", visible(f"{claim.describe_strength(result.ceiling)} if every guess had been correct")),
         ("Detectable excess", visible(words)),
         ("Canaries", canaries_in_words(result)),
         ("Answers", _ANSWERS["pairs" if result.coins == "fixed" else result.guesses.said]),

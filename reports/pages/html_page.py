@@ -114,7 +114,7 @@ GLOSSARY = (
      "of the bound."),
     ("canary", "an example of training data that a coin puts in or leaves out; an audit of a training run guesses the "
      "coins."),
-    ("ceiling", "the lower bound that an audit of a training run would give if every guess had been right."),
+    ("ceiling", "the lower bound that an audit of a training run would give if every guess had been correct."),
     ("claim", "the guarantee under audit: for all neighbours x and y and every event, a function of the event's "
      "probability on y bounds its probability on x; for pure ε-DP the function multiplies by e^ε."),
     ("delta (δ)", "the additive term of (ε, δ)-DP: on x, every event has at most e^ε times its probability on y plus "

@@ -224,7 +224,7 @@ def test_what_is_refused(match, given):
 def test_verdict_words():
     result = check_canaries(CLEAR, FLAGS, claim=PureDP(1.0), name="sgd")
     of = result.best_guesses
-    assert f"{of[1]:,} of {of[0]:,} guesses were right, of 400 canaries" in result.sentence
+    assert f"{of[1]:,} of {of[0]:,} guesses were correct, of 400 canaries" in result.sentence
     many = check_canaries(CLEAR, FLAGS, claim=ApproxDP(1.0, 0.1))
     assert many.verdict is Verdict.INCONCLUSIVE
     assert "too many canaries for this delta (400, 95% confidence); canaries × delta = 40" in many.sentence

@@ -58,7 +58,7 @@ def test_recursion_without_slips_is_the_binomial_tail():
     def inverse(power):
         return max(ratio * power, 1.0 - (1.0 - power) / ratio)
 
-    for right in (8, 9, 10):  # all right: the recursion runs along one line down to no right guess
+    for right in (8, 9, 10):  # all right: the recursion runs along one line down to no correct guess
         tail = right_tail(right, 10, Ceiling(1.0, 0.0))
         assert is_impossible(tail * 1.5, right, 10, 10, inverse)
     assert not is_impossible(right_tail(10, 10, Ceiling(1.0, 0.0)) * (1.0 - 1e-6), 10, 10, 10, inverse)
@@ -154,7 +154,7 @@ def observers(coins):
 
 
 def crosses(observer, bits, most_wrong):
-    """Whether at most most_wrong[k] of the first k + 1 guesses are wrong, for some k."""
+    """Whether at most most_wrong[k] of the first k + 1 guesses are incorrect, for some k."""
     wrong = 0
     for most in most_wrong:
         coin, guess, *after = observer
@@ -246,7 +246,7 @@ def test_guesses_in_an_order_of_the_output_stay_below_the_walk():
 
 
 def by_distance(canaries, right, lines):
-    """`largest` where all coins are guessed: by symmetry the law of the right guesses is all that counts."""
+    """`largest` where all coins are guessed: by symmetry the law of the correct guesses is all that counts."""
     entries, limits, auxiliary = [], [], canaries + 1
     for epsilon, delta in lines:
         first = auxiliary

@@ -27,7 +27,7 @@ ALL = [(right, wrong) for right in range(RUNS + 1) for wrong in range(RUNS + 1 -
 
 
 def law_of(c, w, runs=RUNS, outcomes=ALL):
-    """Trinomial probabilities of numbers of right and wrong guesses."""
+    """Trinomial probabilities of numbers of correct and incorrect guesses."""
     right, wrong = np.array(outcomes).T
     rest = runs - right - wrong
     ways = gammaln(runs + 1) - gammaln(right + 1) - gammaln(wrong + 1) - gammaln(rest + 1)
@@ -93,7 +93,7 @@ def test_guesses_by_coins_are_trinomial():
 
 @pytest.mark.parametrize("runs", [8, 5_000])
 def test_coins_of_a_batch_are_fair_until_one_dataset_is_used_up(runs):
-    """Runs of a batch in which all outputs on x are in the first event, and none on y: right guesses are runs on x."""
+    """Runs of a batch in which all outputs on x are in the first event, none on y: correct guesses are runs on x."""
     rng = np.random.default_rng(runs)
     first, none = (
         Counts(hits_x=runs, runs_x=runs, hits_y=0, runs_y=runs),
@@ -160,7 +160,7 @@ class Dented(PureDP):
 
 def test_claims_that_are_not_concave_or_differ_between_directions_are_refused():
     # x has these outputs with probabilities 0.65, 0.10 and 0.25, y with 0.35, 0.30 and 0.35: every event keeps the
-    # claim in both directions, but right guesses have 0.475 and wrong ones 0.225, where the boundary is 0.375.
+    # claim in both directions, but correct guesses have 0.475 and wrong ones 0.225, where the boundary is 0.375.
     assert not is_symmetric(Dented(1.0))
     for claim in (Dented(1.0), OneWay(1.0)):
         with pytest.raises(OptionError, match="differs between the directions, or its boundary is not concave"):

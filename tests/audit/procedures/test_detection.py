@@ -284,7 +284,7 @@ def test_the_default_warns_and_the_option_refutes(mechanism, x, y, runs):
     assert mechanism is naive_pair or audited.bound > 5
     if mechanism is gridded_noise:
         headline = str(audited).splitlines()[0]
-        assert re.search(r"; (0 of [\d,]+ guesses were wrong|.* and 0 of [\d,]+ on [xy])$", headline)
+        assert re.search(r"; (0 of [\d,]+ guesses were incorrect|.* and 0 of [\d,]+ on [xy])$", headline)
     if mechanism is naive:
         assert check(mechanism, x, y, alpha=1e-7, bits=False, **options).low_bits is None
 

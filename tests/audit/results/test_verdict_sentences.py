@@ -183,7 +183,7 @@ def test_the_evidence_is_what_is_tested():
     assert both.tested is guesses
     assert both.evidence.splitlines()[1:] == [
         "output ≥ 0.5 is 3 times as likely on y",
-        "590 right and 200 wrong guesses in 1,900 runs",
+        "590 correct and 200 incorrect guesses in 1,900 runs",
     ]
 
 

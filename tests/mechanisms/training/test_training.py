@@ -510,7 +510,7 @@ def test_repeated_runs_refute_a_mistake_below_its_loss(name):
 
 @pytest.mark.parametrize("name", ONE_RUN)
 def test_one_run_with_canaries_separates_them_further_than_the_claim_allows(name):
-    """Right guesses beyond the largest share that the claim's ε and δ allow; random, with alarm 1e-6 for the right.
+    """Correct guesses beyond the largest share that the claim's ε and δ allow; random, with alarm 1e-6 for the right.
 
     Included canaries add rate × steps × (what clipping leaves of them), in clipping norms, to the right scores.
     """

@@ -58,8 +58,8 @@ def test_a_bound_of_zero_is_a_caution_as_nothing_was_seen(audit, entries):
     assert kinds(audit(bound=0.0)) == ["idle"]
     training = entries["training"].result
     assert kinds(replace(training, bound=0.0)) == [], "a training run with few canaries often shows nothing"
-    (told,) = cautions(replace(training, bound=0.0, notes=("7 of 99 guesses were right, far fewer than by chance.",)))
-    assert told.text == "the scores tell little: 7 of 99 guesses were right, far fewer than by chance"
+    (told,) = cautions(replace(training, bound=0.0, notes=("7 of 99 guesses were correct, far fewer than by chance.",)))
+    assert told.text == "the scores tell little: 7 of 99 guesses were correct, far fewer than by chance"
 
 
 def test_a_caution_is_for_review_in_sarif_and_no_alert(weak, silenced):

@@ -40,7 +40,7 @@ def test_short_texts():
 def test_facts_name_canaries_theorems_and_shares():
     known = dict(facts(Entry(name="a", result=RESULT, exact=3.0)))
     assert known["Canaries"].startswith("1,000, of which 489 were in the training data")
-    assert known["Ceiling"] == "epsilon >= 5.6 at delta 1e-05 if every guess had been right"
+    assert known["Ceiling"] == "epsilon >= 5.6 at delta 1e-05 if every guess had been correct"
     assert "theorem 1" in known["Theorems"]
     assert "theorem 2" in known["Theorems"]
     assert known["Error budget"].startswith("0.05 = betting (up to 1,000 guesses) 0.025 + counts (100 guesses) 0.0125")
@@ -64,7 +64,7 @@ def test_a_page_of_training_runs_alone_says_nothing_of_pairs_of_datasets():
     text = markdown(suite(RESULT, SMALL))
     assert "pilot runs" not in text
     assert "*ceiling*" in text
-    assert "- ceiling: ε ≥ 5.6 if every guess had been right" in text
+    assert "- ceiling: ε ≥ 5.6 if every guess had been correct" in text
     other = html(Suite(title="t", entries=load(SNAPSHOT).entries[:2]))
     assert "Theorem 5.2" not in other
     assert "pilot runs" in other
@@ -85,14 +85,14 @@ def test_a_case_of_junit(result, options, failures, errors):
 def test_a_card_shows_canaries_guesses_and_figures():
     shown = card(RESULT)
     assert f"<strong>{escapes.escape(RESULT.sentence)}</strong>" in shown
-    assert "ceiling: ε ≥ 5.6 if every guess had been right" in shown
+    assert "ceiling: ε ≥ 5.6 if every guess had been correct" in shown
     assert shown.count("<svg") == 2, "the row of the forest, and the scores"
     assert "<b>tag" not in shown
 
 
 def test_figures_of_a_report():
     (scores,) = figures_of(RESULT)
-    assert scores.label.endswith("96 of 100 guesses were right, of 1,000 canaries.")
+    assert scores.label.endswith("96 of 100 guesses were correct, of 1,000 canaries.")
     assert figures_of(replace(RESULT, sketch=None)) == []
 
 
