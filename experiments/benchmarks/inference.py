@@ -373,7 +373,7 @@ class NormalNoise:
 
 @dataclass(frozen=True, slots=True)
 class RareOutcome:
-    """Noise that is independent of the answer, with a rare output that is e^ε times as likely for 1 than for 0.
+    """Noise that is independent of the answer, with a rare output that is e^ε times as likely for 1 as for 0.
 
     Its frequency, the mean of both probabilities, is the same for every ε: excesses are stated for an event as frequent
     as the tested one.
