@@ -85,7 +85,8 @@ class Criterion:
         q, q_rest = _turned(hits_q[useful], events.held, size * _COSINES)
         claim = self.claim if events.direction == "x" else self.claim.reversed()
         found = claim.rough_strength_of(p, q, p_rest, q_rest).min(axis=0)
-        values[useful] = np.where(np.isnan(found), -math.inf, found - claim.strength).round(ROUNDED)
+        with np.errstate(over="ignore"):  # of claims near the largest double
+            values[useful] = np.where(np.isnan(found), -math.inf, found - claim.strength).round(ROUNDED)
         return values
 
     def _are_useless(self, hits_p: Array, hits_q: Array, held: int) -> npt.NDArray[np.bool_]:

@@ -16,6 +16,7 @@ Proof: docs/proofs/choices.md
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -325,7 +326,8 @@ def _of_either(
         found = Detectable(excess, "event")
     # A claim of 0 expects that nothing shows, however many the runs.
     if may_be_common and found.excess > limit and is_silent and (runs <= FEW or claim.strength == 0.0):
-        twice = claim.with_strength(min(claim.strength + limit, 0.5 * (claim.strength + claim.max_strength)))
+        most = min(0.5 * (claim.strength + claim.max_strength), sys.float_info.max)
+        twice = claim.with_strength(min(claim.strength + limit, most))
         half = largest_strength(lambda q: float(twice.max_power(q)[0]) <= 1.0 - q, 1.0)
         if half > 0.0 and (excess := of(half)) <= limit:
             return Detectable(excess, "common")

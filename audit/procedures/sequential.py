@@ -498,7 +498,8 @@ def grid_of_members(claim: Claim) -> list[float]:
     if np.isfinite(claim.max_strength):
         unit = min(unit, claim.max_strength - strength)
     below = strength - unit * np.geomspace(1.0, _FINEST, _BELOW)
-    above = strength + unit * np.append(1e-6, np.geomspace(_FINEST, _COARSEST, _ABOVE))
+    with np.errstate(over="ignore"):  # of claims near the largest double
+        above = strength + unit * np.append(1e-6, np.geomspace(_FINEST, _COARSEST, _ABOVE))
     members = np.concatenate([below[below > 0], above[above < claim.max_strength]])
     return [float(member) for member in members]
 

@@ -246,3 +246,9 @@ def test_what_ends_an_audit_first(slow, options, verdict, stopped, least, most):
         assert "time limit reached" in str(result)
     elif verdict is Verdict.NOT_REFUTED:
         assert 0.6 < result.resolution <= 1.0
+
+
+@pytest.mark.parametrize("sequential", [False, True])
+def test_a_claim_near_the_largest_double_is_audited_without_a_warning(sequential):
+    result = check(laplace, 0.0, 1.0, claim=PureDP(1e308), runs=400, sequential=sequential, bits=False)
+    assert result.verdict is Verdict.INCONCLUSIVE
