@@ -2,7 +2,7 @@
 
 AuditError          base of all
 ClaimError          a claim that is none, or is missing
-AdjacencyError      datasets that are no neighbours
+AdjacencyError      datasets that are not neighbours
 DatasetError        datasets that cannot be audited
 MechanismError      a mechanism that cannot be run
 OptionError         an option outside its range

@@ -28,7 +28,6 @@ class Stream(enum.Enum):
     """The pilot that determines the size of an audit."""
     FIRST_RUN = (3,)
     """One run of a version, which shows its kind of output."""
-    """The pilot runs that are counted and not kept, among the events of a pilot."""
     TIES = (4,)
     """The order of equal values."""
     BASELINE = (5,)

@@ -36,7 +36,15 @@ from .canary_draws import (
     right_of_pairs,
 )
 from .canary_tests import refuted_strength, tail
-from .plan_canaries import CanaryPlan, enough_canaries, fixed_numbers, plan_tests, planned, said_by
+from .plan_canaries import (
+    CanaryPlan,
+    enough_canaries,
+    fixed_numbers,
+    highest_bound,
+    plan_tests,
+    said_by,
+    smallest_excess,
+)
 
 _POWER = 0.95
 _CHANCE = 1e-3  # probability of a note about signs where the scores show nothing
@@ -161,8 +169,9 @@ def check_canaries(
     bounds = {test: refuted_strength(test, claim, counted) for test in tests}
     within = int(found.included.sum())
     answers = {"both": canaries, "in": within, "out": canaries - within}
-    plan = planned(counted, answers[answer], tests, claim, alpha, _POWER)
     carried, bound = max(tests, key=lambda test: (bounds[test], -pvalues[test])), max(bounds.values())
+    ceiling = highest_bound(counted, answers[answer], tests, claim)
+    excess = None if bound > claim.strength else smallest_excess(tests, claim, counted, _POWER)
     result = CanaryResult(
         mechanism=name,
         claim=claim,
@@ -178,8 +187,8 @@ def check_canaries(
         alpha=alpha,
         pvalue=min(pvalues.values()),
         bound=bound,
-        resolution=None if bound > claim.strength else plan.resolution,
-        ceiling=plan.ceiling,
+        resolution=excess,
+        ceiling=ceiling,
         power=_POWER,
         requested_resolution=resolution,
         seed=root,
@@ -193,7 +202,10 @@ def check_canaries(
         notes=_notes(counted, found) if bound <= claim.strength else (),
         versions=versions(),
     )
-    if result.verdict is Verdict.INCONCLUSIVE and resolution is None:
+    if excess is not None and result.verdict is Verdict.INCONCLUSIVE and resolution is None:
+        plan = CanaryPlan(
+            canaries=canaries, claim=claim, alpha=alpha, power=_POWER, tests=tests, ceiling=ceiling, resolution=excess
+        )
         notes = _enough(plan, "pairs" if kind == "fixed" else "canaries", counted.probability, say, method)
         result = replace(result, notes=(*result.notes, *notes))
     result.environment["seconds"] = round(now() - started, 3)

@@ -250,23 +250,22 @@ def plan_canaries(
         canaries=m, numbers=numbers, right=(0,) * len(numbers), said=answer, probability=probability
     )
     most = m if answer == "both" else round(none_right.prior * m)
-    return planned(none_right, most, plan_tests(method, None, claim, none_right, alpha), claim, alpha, power)
-
-
-def planned(
-    guesses: CanaryGuesses, most: int, tests: tuple[CanaryTest, ...], claim: Claim, alpha: float, power: float
-) -> CanaryPlan:
-    """Return what tests of such guesses can show, of which at most so many can be right."""
-    perfect = replace(guesses, right=tuple(min(number, most) for number in guesses.numbers))
+    tests = plan_tests(method, None, claim, none_right, alpha)
     return CanaryPlan(
-        canaries=guesses.canaries,
+        canaries=none_right.canaries,
         claim=claim,
         alpha=alpha,
         power=power,
         tests=tests,
-        ceiling=max(refuted_strength(test, claim, perfect) for test in tests),
-        resolution=smallest_excess(tests, claim, guesses, power),
+        ceiling=highest_bound(none_right, most, tests, claim),
+        resolution=smallest_excess(tests, claim, none_right, power),
     )
+
+
+def highest_bound(guesses: CanaryGuesses, most: int, tests: tuple[CanaryTest, ...], claim: Claim) -> float:
+    """Return the bound that tests of so many guesses give if all are correct, of which at most `most` can be."""
+    perfect = replace(guesses, right=tuple(min(number, most) for number in guesses.numbers))
+    return max(refuted_strength(test, claim, perfect) for test in tests)
 
 
 _GROWTH, _MOST_STEPS = (2.0, 16.0), 6

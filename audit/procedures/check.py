@@ -39,7 +39,7 @@ from ..results.cell_result import CellCounts
 from ..sampling.block_plan import MemoryPart, Plan
 from ..sampling.draw import count_hits, plan_blocks, shapes_of
 from ..sampling.object_identity import source_of
-from ..sampling.pilot_size import main_runs, pilot_runs, with_pilot
+from ..sampling.pilot_and_batch_sizes import main_runs, pilot_runs, with_pilot
 from ..sampling.sampler import OutputPart, Sampler, as_sampler, picked, provenance_of_part
 from ..sampling.tasks import MainCounts
 from ..settings import or_setting
@@ -262,7 +262,7 @@ class Options:
     store: Store | StorePart | str | Path | None = None
 
 
-DEFAULTS = {each.name: each.default for each in fields(Options)}
+DEFAULTS: dict[str, Any] = {each.name: each.default for each in fields(Options)}
 """The default of each of these options."""
 
 

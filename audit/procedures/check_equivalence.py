@@ -39,16 +39,15 @@ from ..random_streams import Stream, sequence_of
 from ..results.audit_result import AuditResult, Pair
 from ..results.cell_result import CellCounts
 from ..results.equivalence_result import EquivalenceResult
-from ..sampling.batch_sizes import late_batches
 from ..sampling.block_plan import Plan, note_of_cut
 from ..sampling.draw import count_hits, plan_blocks, shapes_of
 from ..sampling.object_identity import versions as library_versions
 from ..sampling.pickling import Parcel, pack
-from ..sampling.pilot_size import pilot_runs
+from ..sampling.pilot_and_batch_sizes import late_batches, pilot_runs
 from ..sampling.sampler import OutputPart, Sampler, as_sampler, picked
 from ..sampling.tasks import total_counts
 from ..settings import or_setting
-from .check import check
+from .check import DEFAULTS, check
 from .pilot import choose_on, draw_checked, run_notes
 
 # Two versions of a mechanism as one mechanism, whose dataset names the version to run.
@@ -147,10 +146,8 @@ class EquivalenceOptions(TypedDict, total=False):
     progress: Progress
 
 
-_DEFAULTS = {
-    "output": None, "resolution": None, "power": 0.95, "sequential": False, "seconds": None, "bits": "warn",
-    "cells": None, "jobs": None, "name": None, "ignore": (), "progress": None,
-}  # fmt: skip
+_OWN = {"resolution": None, "sequential": False, "cells": None}
+_DEFAULTS = {name: (DEFAULTS | _OWN)[name] for name in EquivalenceOptions.__annotations__}
 _WITHOUT_MARGIN = ("resolution", "power", "sequential", "seconds", "bits")
 _RUNS, _CELLS = 1_000_000, 32  # without a number in the call; 32 cells did best in measurements
 

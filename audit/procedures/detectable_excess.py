@@ -34,8 +34,7 @@ from ..power.alternatives import Alternative, AlternativeEvent, AsLikely, Gaussi
 from ..power.betting_test_power import sequential_resolution
 from ..power.joint_test_power import equivalent_runs, guess_resolution, resolution
 from ..results.audit_result import Basis, OtherDirection, largest_excess
-from ..sampling.batch_sizes import late_batches
-from ..sampling.pilot_size import main_runs
+from ..sampling.pilot_and_batch_sizes import late_batches, main_runs
 
 SHARE = 0.75
 """Clearance of a chosen event, or log ratio of one of a learned sum, relative to the best one's.

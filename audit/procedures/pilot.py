@@ -29,7 +29,7 @@ from ..results.audit_result import Look, OtherDirection, Settings, Stop
 from ..results.cell_result import CellCounts
 from ..sampling.block_plan import Plan, check_shape, note_of_cut
 from ..sampling.draw import draw_pilot
-from ..sampling.pilot_size import grown_pilot_runs, pilot_runs
+from ..sampling.pilot_and_batch_sizes import grown_pilot_runs, pilot_runs
 from ..sampling.tasks import BlockCounts, MainCounts, no_blocks, raised_in
 
 # Outputs drawn on a pair before its audit, with which the pilot begins.

@@ -37,10 +37,9 @@ from ..portfolio.columns import cuts_of
 from ..portfolio.partitions import Bins, learn_bins
 from ..random_streams import Stream, seed_of_coins, sequence_of
 from ..results.audit_result import FINAL_SHARE, Look, OtherDirection, Settings, Stop
-from ..sampling.batch_sizes import FIRST, LEAST, Begun, Clock, keep_begun, next_size, recall_begun
 from ..sampling.block_plan import Plan, note_of_cut
 from ..sampling.draw import count_pairs, draw_pilot, shapes_of
-from ..sampling.pilot_size import pilot_runs
+from ..sampling.pilot_and_batch_sizes import FIRST, LEAST, Begun, Clock, keep_begun, next_size, pilot_runs, recall_begun
 from ..sampling.tasks import Events, MainCounts, PairCounts, no_blocks
 from .pilot import (
     EarlierDraws,

@@ -195,7 +195,7 @@ def state_of(source: Any) -> Hashable:
         return hash(random.Random.getstate(source))
     if isinstance(source, np.random.Generator):
         return state_of_bits(source.bit_generator)
-    state = state_of_bits(object.__getattribute__(source, "_bit_generator"))  # which is no use of it
+    state = state_of_bits(object.__getattribute__(source, "_bit_generator"))  # which does not count as using it
     try:
         is_unused = object.__getattribute__(source, IS_UNUSED)
     except AttributeError:

@@ -19,7 +19,7 @@ from ..inference.event_test import Counts, Direction
 from ..inference.total_variation import LARGEST_LEVEL, total_variation_upper
 from ..printing import confidence as confidence_words
 from ..printing import rounded_down, rounded_up
-from ..sampling.pilot_size import with_pilot
+from ..sampling.pilot_and_batch_sizes import with_pilot
 from .audit_result import SampledResult
 from .cell_result import CellCounts
 

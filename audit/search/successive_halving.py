@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import chain, count, islice
 
 from ..clock import now
-from ..sampling.pilot_size import pilot_runs
+from ..sampling.pilot_and_batch_sizes import pilot_runs
 from .candidates import Candidate, Pool
 from .climb import AROUND, DEPTH, MOST, MOST_FAILED, ROUNDING, Places
 from .trial import CoupledDraws, Judge, Trial

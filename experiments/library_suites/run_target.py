@@ -35,7 +35,7 @@ _MOST_TIMED, _BLOCK, _PATIENCE = 2_000, 256, 0.5
 class Outcome:
     """What became of a target: the audit by values, and the one with low bits where they were audited.
 
-    `failure` says why it could not be audited; there are no entries then. `unconfirmed` are refutations that fresh runs
+    `failure` says why it could not be audited; then there are no entries. `unconfirmed` are refutations that fresh runs
     did not confirm; the entry holds the fresh runs.
     """
 

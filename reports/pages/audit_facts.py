@@ -19,8 +19,8 @@ from ...audit.results.audit_result import AuditResult, SequentialResult, least_i
 from ...audit.results.canary_result import CanaryResult
 from ...audit.results.statement_result import StatementResult
 from ...audit.results.worst_pair import WorstPair
-from ...audit.sampling.batch_sizes import are_of_one_session
 from ...audit.sampling.object_identity import ELSEWHERE
+from ...audit.sampling.pilot_and_batch_sizes import are_of_one_session
 from ..plain_text import (
     canaries_in_words,
     canary_facts,

@@ -18,7 +18,7 @@ from ...audit.procedures.detectable_excess import SHARE, detectable_by_divergenc
 from ...audit.records.baseline_comparison import Comparison
 from ...audit.records.suite import Entry, seconds
 from ...audit.results.audit_result import FINAL_SHARE, AuditResult, Verdict
-from ...audit.sampling.pilot_size import main_runs, pilot_runs, with_pilot
+from ...audit.sampling.pilot_and_batch_sizes import main_runs, pilot_runs, with_pilot
 from ..plain_text import (
     MARKS,
     READING_ORDER,

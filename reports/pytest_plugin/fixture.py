@@ -352,8 +352,8 @@ class DPAudit:
                     "SensitivityResult."
                 )
             if not isinstance(result, SensitivityResult):
-                more = float(result.alpha)  # a number of numpy cannot be sent by a worker
-                more = more - float(whole["alpha"]) if takes_alpha else more * self._session.tests_each
+                alpha = float(result.alpha)  # a worker cannot send a number of numpy
+                more = alpha - float(whole["alpha"]) if takes_alpha else alpha * self._session.tests_each
                 if more > 1e-9 * result.alpha:
                     refusal = self._session.charge(self._name, more, audits=0 if takes_alpha else 1)
                     if refusal:

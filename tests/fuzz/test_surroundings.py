@@ -124,7 +124,7 @@ def test_a_decimal_comma_and_a_terminal_of_ascii_change_nothing(monkeypatch, yar
 
 
 def test_the_locale_c_without_utf_8_is_enough(yard):
-    """In a process of its own, whose file system has ASCII names as well."""
+    """Run in a separate process, whose file system has ASCII names as well."""
     environment = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     environment.pop("PYTHONIOENCODING", None)
     save(check(lambda dataset, rng: "é", 0, 1, claim=PureDP(1.0), runs=100, jobs=1), yard.out / "é.json")

@@ -27,7 +27,7 @@ from ....audit.claims.claim import Claim, GaussianDP, GroupClaim, PureDP
 from ....audit.power.joint_test_power import runs_needed
 from ....audit.procedures.check import check
 from ....audit.results.audit_result import AuditResult
-from ....audit.sampling.pilot_size import with_pilot
+from ....audit.sampling.pilot_and_batch_sizes import with_pilot
 from ....mechanisms import analytic_gaussian_scale
 from ....mechanisms.aggregates import ApproximateBounds, BoundedMoments, NoisyAnswers, noisy_moments, noisy_tree_counts
 from .case import Case, Row

@@ -28,7 +28,7 @@ from dpaudit.audit.procedures.detectable_excess import (
 from dpaudit.audit.procedures.pilot import divided
 from dpaudit.audit.procedures.sequential import largest_bets, place_bets
 from dpaudit.audit.results.audit_result import OtherDirection
-from dpaudit.audit.sampling.pilot_size import main_runs, with_pilot
+from dpaudit.audit.sampling.pilot_and_batch_sizes import main_runs, with_pilot
 from dpaudit.mechanisms import GaussianMechanism
 
 GAUSSIAN = [ApproxDP(1.0, 1e-3), ApproxDP(0.5, 0.05), ApproxDP(4.0, 1e-6), ZeroConcentratedDP(0.5), RenyiDP(4.0, 1.0)]

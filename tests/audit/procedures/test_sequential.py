@@ -18,7 +18,7 @@ from dpaudit import (
 )
 from dpaudit.audit.health.findings import FALSE_ALARM
 from dpaudit.audit.procedures.sequential import grid_of_members
-from dpaudit.audit.sampling.batch_sizes import batch_sizes, late_batches
+from dpaudit.audit.sampling.pilot_and_batch_sizes import batch_sizes, late_batches
 
 
 def laplace(dataset, size, rng, *, epsilon=1.0):

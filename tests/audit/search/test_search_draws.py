@@ -11,7 +11,7 @@ from dpaudit.audit.portfolio.choice import Choice
 from dpaudit.audit.procedures.pilot import EarlierDraws, run_pilot
 from dpaudit.audit.sampling.block_plan import Plan
 from dpaudit.audit.sampling.draw import plan_blocks
-from dpaudit.audit.sampling.pilot_size import pilot_runs
+from dpaudit.audit.sampling.pilot_and_batch_sizes import pilot_runs
 from dpaudit.audit.sampling.sampler import as_sampler
 
 OPTIONS = {"claim": PureDP(0.5), "adjacency": AddRemove(), "runs": 20_000, "seed": 5, "jobs": 1, "bits": False}

@@ -14,8 +14,8 @@ import pytest
 from dpaudit import PureDP, check
 from dpaudit.audit.errors import StoreError
 from dpaudit.audit.procedures import sequential
-from dpaudit.audit.sampling.batch_sizes import batch_sizes
 from dpaudit.audit.sampling.block_plan import Plan
+from dpaudit.audit.sampling.pilot_and_batch_sizes import batch_sizes
 from dpaudit.audit.store.sqlite_store import FILE, Store
 
 CLAIM = PureDP(30.0)  # noise of scale 1 never violates it on neighbours

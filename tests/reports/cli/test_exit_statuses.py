@@ -146,7 +146,7 @@ def test_what_runs_at_the_end_does_not_change_the_status(audited):
 
 
 def test_the_report_is_written_where_the_output_is_closed(folder):
-    """A closed output takes no part in the status. In a process of its own, which begins without these streams."""
+    """A closed output does not change the status. A separate process begins without these streams."""
     command = [sys.executable, "-m", "dpaudit", "audit", "mine:noisy", *AUDIT, "--epsilon", "0.1", "--out", "out"]
     shell = ["sh", "-c", '"$@" 1>&- 2>&-', "sh", *command, "--jobs", "1"]
     done = subprocess.run(shell, cwd=folder, capture_output=True, text=True, check=False)

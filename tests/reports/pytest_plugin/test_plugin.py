@@ -289,8 +289,8 @@ def asks(request): return lambda: request.getfixturevalue("dp_audit")
 def test_at_run_time(request): request.getfixturevalue("dp_audit")(bad, X, Y, claim=PureDP(1.0))
 def test_by_a_fixture(asks): asks()(bad, X, Y, claim=PureDP(1.0))
 @pytest.mark.dp_audit
-def test_marked(): assert True
-def test_plain(): assert True
+def test_marked(): pass
+def test_plain(): pass
 """
 
 
