@@ -12,6 +12,7 @@ from dpaudit.audit.portfolio.cells import Cut
 from dpaudit.audit.portfolio.choice import choose_event
 from dpaudit.audit.portfolio.columns import cuts_of
 from dpaudit.audit.portfolio.table import TableScore, count_outcomes, table_columns
+from dpaudit.audit.records.json_codec import plain_data, read_data
 
 
 def expected_bound(p, q, runs):
@@ -49,6 +50,9 @@ def tilted(log_ratios):
     return up / up.sum(), down / down.sum()
 
 
+CODES = np.array([[place >> bit & 1 for bit in range(13)] for place in range(2**13)])
+
+
 KINDS = [
     np.array([3, 1, 3, 2, 3, 2, 9, 1]),
     np.array([0.5, np.nan, 0.5, np.nan, -0.0, 0.0, 7.0, 0.5]),
@@ -68,11 +72,53 @@ def test_counts_are_those_of_each_part(outputs):
         assert int(row.sum()) == len(part)
 
 
-def test_thousands_of_labels():
+@pytest.mark.xfail(strict=True, reason="share .866: a half-line is chosen, and .05 of the bound is lost")
+def test_a_misprinted_outcome_of_a_discrete_sampler():
+    """One number in sixty has the wrong frequency: no half-line shows it, and a raw table follows the noise."""
+    values = np.arange(-60, 61)
+    law_x, law_y = (np.exp(-0.5 * np.abs(values - moved)) for moved in (0, 1))
+    law_x[63] /= 0.6
+    law_x, law_y = law_x / law_x.sum(), law_y / law_y.sum()
+    found = [share_of_best(values, law_x, law_y, PureDP(0.5), 100_000, 5_000, seed)[0] for seed in range(9)]
+    assert np.median(found) > 0.93  # 0.87 with raw log ratios
+
+
+def test_eight_thousand_outcomes_without_order():
+    """Each vector of bits has its own ratio, so no coordinate and no sum says anything."""
+    law_x, law_y = tilted(0.4 * np.random.default_rng(3).choice([-1, 1], len(CODES)))
+    share, event = share_of_best(CODES, law_x, law_y, PureDP(0.1), 1_000_000, 50_000, seed=100)
+    assert share > 0.68  # 0.6 with the 512 commonest outcomes
+    assert len(str(event)) < 300
+
+
+@pytest.mark.xfail(strict=True, reason="share .64")
+@pytest.mark.evidence
+def test_a_sum_with_exceptions():
+    """Coordinates that lean, and outcomes that deviate from their sum: too many to be listed one by one."""
+    rng = np.random.default_rng(3)
+    law_x, law_y = tilted(CODES @ rng.normal(0, 0.1, 13) + 0.4 * rng.choice([-1, 1], len(CODES)))
+    share, event = share_of_best(CODES, law_x, law_y, PureDP(0.1), 4_000_000, 200_000, seed=100)
+    assert share > 0.73  # 0.67 with the 512 commonest outcomes
+    assert len(str(event)) < 300
+    assert read_data(plain_data(event)) == event
+
+
+@pytest.mark.parametrize(
+    ("labels", "pilot", "strings"),
+    [
+        pytest.param(
+            *(20_000, 200_000, False), marks=[pytest.mark.evidence, pytest.mark.xfail(strict=True, reason="share .92")]
+        ),
+        (4_000, 40_000, True),
+    ],
+)
+def test_thousands_of_labels(labels, pilot, strings):
     """The list of thousands of labels is stored as it is, and its text names a few."""
-    law_x, law_y = tilted(np.random.default_rng(5).choice([-0.5, 0.5], 4_000))
-    values = np.array([f"w{value}" for value in range(4_000)], dtype=object)
-    share, event = share_of_best(values, law_x, law_y, PureDP(0.5), 4_000_000, 40_000, seed=1)
+    values = np.arange(labels)
+    law_x, law_y = tilted(np.random.default_rng(5).choice([-0.5, 0.5], len(values)))
+    if strings:
+        values = np.array([f"w{value}" for value in values], dtype=object)
+    share, event = share_of_best(values, law_x, law_y, PureDP(0.5), 4_000_000, pilot, seed=1)
     assert share > 0.97
     assert isinstance(event, Outcomes)
     assert len(event.values) <= 16_384
@@ -82,7 +128,7 @@ def test_thousands_of_labels():
 def test_the_best_set_of_equal_laws_does_not_look_better_than_it_is():
     """The order of 40 outcomes follows the noise; their observed hits would show a difference of six errors."""
     rng = np.random.default_rng(0)
-    for _ in range(5):
+    for _ in range(20):
         (column,) = table_columns(*rng.integers(0, 40, (2, 40_000)))
         cut = Cut.of(column)
         order = np.argsort(-cut.ratio, kind="stable")
@@ -102,7 +148,30 @@ def test_a_table_lists_outcomes_or_all_others():
     assert others.contains(outputs).tolist() == [False, True, True, False, True]
 
 
+def test_two_outcomes_of_any_kind_are_a_column_and_one_is_not():
+    for pair in ((0.0, math.inf), (math.inf, -math.inf), ("a", "b"), ("a", None), (math.nan, math.inf), (b"a", ("a",))):
+        drawn = np.random.default_rng(0).random(200)
+        x, y = (as_outputs([pair[int(u < share)] for u in drawn], 200, "m") for share in (0.3, 0.7))
+        choice, _ = choose_event(cuts_of(x, y), PureDP(0.5), 10_000, 0.05)
+        assert not choice.shows_nothing
+        assert abs(choice.pilot_hits_x - choice.pilot_hits_y) > 60
+        assert list(table_columns(x[:1], x[:1])) == []
+
+
 def test_a_table_of_outputs_that_hardly_recur_is_left_out():
     rng = np.random.default_rng(0)
     assert list(table_columns(rng.normal(size=500), rng.normal(size=500))) == []
     assert len(list(table_columns(*rng.integers(0, 40, (2, 500))))) == 1
+
+
+def test_words_beside_numbers_are_told_from_them():
+    """A word has no number, so sums over the numbers are NaN for it."""
+    rng = np.random.default_rng(0)
+
+    def words(share, size):
+        odd = rng.random(size) < share
+        pairs = rng.integers(0, 12, (size, 2)).tolist()
+        return as_outputs(["none" if o else tuple(pair) for o, pair in zip(odd, pairs, strict=True)], size, "m")
+
+    event = choose_event(cuts_of(words(0.3, 8_000), words(0.1, 8_000)), PureDP(0.5), 100_000, 0.05)[0].event
+    assert event.contains(as_outputs(["none"], 1, "m"))[0] != event.contains(as_outputs([(3, 4)], 1, "m"))[0]
