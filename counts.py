@@ -4,7 +4,7 @@ epsilon_lower          lower bound on ε from the counts of one event
 epsilon_from_guesses   lower bound on ε from correct guesses of membership
 Counts                 counts of an event on both datasets
 joint_test             p-value and bound for any claim
-strength_lower         the bound alone
+parameter_lower         the bound alone
 ratio_intervals        simultaneous intervals for likelihood ratios of cells
 confidence_band        privacy profile and trade-off curve with a band
 renyi_lower            lower bound on a Rényi divergence
@@ -14,7 +14,7 @@ holm                   adjusted p-values of several audits
 
 from .audit.canaries.canary_tests import epsilon_from_guesses
 from .audit.inference.confidence_bands import confidence_band
-from .audit.inference.event_test import Counts, joint_test, strength_lower
+from .audit.inference.event_test import Counts, joint_test, parameter_lower
 from .audit.inference.multiplicity import holm
 from .audit.inference.ratio_intervals import ratio_intervals
 from .audit.inference.renyi_lower_bound import renyi_lower
@@ -26,7 +26,7 @@ __all__ = [
     "epsilon_from_guesses",
     "Counts",
     "joint_test",
-    "strength_lower",
+    "parameter_lower",
     "ratio_intervals",
     "confidence_band",
     "renyi_lower",

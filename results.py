@@ -30,7 +30,7 @@ from .audit.guesses.canary_guesses import CanaryGuesses
 from .audit.health.findings import HealthCheck
 from .audit.records.suite import Entry, Suite
 from .audit.replay.replay_result import FindingKind, ReplayResult, ReplayVerdict
-from .audit.results.audit_result import AuditResult, FixedSizeResult, Look, Pair, SequentialResult
+from .audit.results.audit_result import AuditResult, FixedSizeResult, InterimAnalysis, Pair, SequentialResult
 from .audit.results.canary_result import CanaryResult
 from .audit.results.cell_result import CellCounts
 from .audit.results.equivalence_result import Equivalence, EquivalenceResult
@@ -45,7 +45,7 @@ __all__ = [
     "AuditResult",
     "FixedSizeResult",
     "SequentialResult",
-    "Look",
+    "InterimAnalysis",
     "Pair",
     "CellCounts",
     "WorstPair",

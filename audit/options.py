@@ -175,7 +175,7 @@ RULES: Final[dict[str, Rule]] = {
     "sequential": _FLAG,
     "monotonic": _FLAG,
     "pairs": _FLAG,
-    "on_look": _LISTENER,
+    "on_interim": _LISTENER,
     "on_round": _LISTENER,
     "query": Rule(_callable, "is not a function", "one that maps a dataset to numbers"),
     "guide": Rule(_one_of("replay"), "is unknown", '"replay", or None'),
@@ -232,13 +232,13 @@ def checked_seed(seed: Any) -> int:
     return secrets.randbits(63) if seed is None else int(checked("seed", seed))
 
 
-def check_sequential(sequential: bool, on_look: object, seconds: float | None, runs: int | None, cells: int) -> None:
+def check_sequential(sequential: bool, on_interim: object, seconds: float | None, runs: int | None, cells: int) -> None:
     """Raise an `OptionError` for options of sequential audits in another audit, or of fixed sizes in a sequential one.
 
     An audit without a limit of runs and time is an error, too.
     """
-    if not sequential and on_look is not None:
-        raise OptionError("on_look is for sequential audits, because no other has looks; use sequential=True.")
+    if not sequential and on_interim is not None:
+        raise OptionError("on_interim is for sequential audits, because no other has looks; use sequential=True.")
     if not sequential and seconds is not None:
         raise OptionError(
             f"seconds={seconds!r} is for sequential audits, because an audit of fixed size that stops early has no "

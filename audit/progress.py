@@ -24,7 +24,7 @@ _OFTEN = 0.5  # seconds between two states of a line that replaces itself
 
 
 class AuditState(Protocol):
-    """Part of an interim look that is shown."""
+    """Part of an interim analysis that is shown."""
 
     @property
     def runs(self) -> int: ...
@@ -43,7 +43,7 @@ class Shown:
     advance : callable
         Receives the number of runs finished since the last call, on both datasets together.
     look : callable
-        Receives each interim look of a sequential audit.
+        Receives each interim analysis of a sequential audit.
     lead : callable
         Receives the leading pair of a search.
     """

@@ -82,7 +82,7 @@ def run(
     ] = None,
     resume: Annotated[Path | None, optional("Folder of an interrupted run to resume with its options.")] = None,
 ) -> None:
-    """Run experiments: by default the reference mechanisms and their faulty twins, or `all`.
+    """Run experiments: by default the reference mechanisms and their faulty variants, or `all`.
 
     Exit status 0 if every verdict is expected, 1 otherwise: a true version is refuted, a false version is not, or a
     case is inconclusive, possibly because `--runs` is too small.

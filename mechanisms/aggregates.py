@@ -12,8 +12,13 @@ import numpy.typing as npt
 
 from ..audit.claims.claim import ApproxDP, Claim, GaussianDP, PureDP, check_number
 from ..audit.errors import ClaimError, DatasetError
-from .laws.divergences import PureMechanism
-from .laws.laws import FiniteLaw, GaussianLaw, LaplaceLaw, ProductLaw
+from .distributions.distributions import (
+    FiniteDistribution,
+    GaussianDistribution,
+    LaplaceDistribution,
+    ProductDistribution,
+)
+from .distributions.divergences import PureMechanism
 from .noise.gaussian import analytic_gaussian_scale
 from .noise_samplers import Floats, fill_laplace, gaussian_on_grid, laplace_on_grid
 from .queries import check_count, check_scale
@@ -63,10 +68,10 @@ class NoisyAnswers:
     def __str__(self) -> str:
         return f"{len(self.scales)} answers with {self.noise} noise, claim {self.claim}{share_in_words(self)}"
 
-    def law(self, dataset: Any) -> ProductLaw:
-        """Return the law of the outputs before rounding to the grids."""
-        one = LaplaceLaw if self.noise == "laplace" else GaussianLaw
-        return ProductLaw(
+    def distribution(self, dataset: Any) -> ProductDistribution:
+        """Return the distribution of the outputs before rounding to the grids."""
+        one = LaplaceDistribution if self.noise == "laplace" else GaussianDistribution
+        return ProductDistribution(
             tuple(one(answer, scale) for answer, scale in zip(self._answers(dataset), self._used, strict=True))
         )
 
@@ -390,27 +395,27 @@ class ApproximateBounds(PureMechanism):
 
     @property
     def outcomes(self) -> tuple[tuple[float, float], ...]:
-        """Possible outputs, in the order of `law`; the last one is the failure."""
+        """Possible outputs, in the order of `distribution`; the last one is the failure."""
         edges = self.edges.tolist()
         pairs = [(edges[first], edges[last + 1]) for first, last in self._pairs()]
         return (*pairs, _FAILED)
 
-    def law(self, dataset: Any) -> FiniteLaw:
-        """Return the law of the index of the output in `outcomes`."""
-        counts, law = self._counts(dataset), LaplaceLaw(0.0, self._noise_scale)
+    def distribution(self, dataset: Any) -> FiniteDistribution:
+        """Return the distribution of the index of the output in `outcomes`."""
+        counts, distribution = self._counts(dataset), LaplaceDistribution(0.0, self._noise_scale)
         above, found = math.inf, np.zeros(len(self._pairs()))
         for threshold in self.thresholds:
-            below = law.cdf(threshold - counts)
-            under_last = law.cdf(above - counts) if above < math.inf else np.ones_like(below)
+            below = distribution.cdf(threshold - counts)
+            under_last = distribution.cdf(above - counts) if above < math.inf else np.ones_like(below)
             inside = under_last - below
             for place, (first, last) in enumerate(self._pairs()):
                 ends = inside[first] if first == last else inside[first] * inside[last]
                 middle = under_last[first + 1 : last].prod()
                 found[place] += ends * middle * below[:first].prod() * below[last + 1 :].prod()
             above = threshold
-        failure = law.cdf(above - counts).prod()
+        failure = distribution.cdf(above - counts).prod()
         with np.errstate(divide="ignore"):
-            return FiniteLaw(tuple(np.log(np.append(found, failure)).tolist()))
+            return FiniteDistribution(tuple(np.log(np.append(found, failure)).tolist()))
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
         """Draw `size` independent outputs, shape (size, 2)."""

@@ -13,12 +13,12 @@ import numpy.typing as npt
 
 from ..audit.claims.claim import ApproxDP, Claim, PureDP, check_number
 from ..audit.errors import ClaimError, DatasetError, MechanismError, OptionError
-from .laws.divergences import DrawnByItsLaw, Law, NamedByParameters, ScalarLaw
-from .laws.laws import ChainLaw, FiniteLaw, ProductLaw
+from .distributions.distributions import ChainDistribution, FiniteDistribution, ProductDistribution
+from .distributions.divergences import Distribution, DrawnByItsDistribution, NamedByParameters, ScalarDistribution
 from .queries import Query, check_choice, check_count, identity, whole_answer
 
 if TYPE_CHECKING:
-    from .laws.divergences import ReferenceMechanism
+    from .distributions.divergences import ReferenceMechanism
 
 __all__ = [
     "GroupTightMechanism", "GroupPrivacy", "group_delta", "SequentialComposition", "AdaptiveComposition", "composed",
@@ -70,22 +70,22 @@ def columns(outputs: npt.ArrayLike) -> npt.NDArray[Any]:
     return numbers if numbers.ndim == 2 else numbers[:, None]
 
 
-def side_by_side(laws: Iterable[Law]) -> ProductLaw:
-    """Return the law of independent outputs in one row, with vectors split into coordinates.
+def side_by_side(distributions: Iterable[Distribution]) -> ProductDistribution:
+    """Return the distribution of independent outputs in one row, with vectors split into coordinates.
 
     A vector with dependent coordinates raises an `OptionError`.
     """
-    marginals: list[ScalarLaw] = []
-    for law in laws:
-        marginals += getattr(law, "marginals", [law])
+    marginals: list[ScalarDistribution] = []
+    for distribution in distributions:
+        marginals += getattr(distribution, "marginals", [distribution])
     for marginal in marginals:
-        if not isinstance(marginal, ScalarLaw):
+        if not isinstance(marginal, ScalarDistribution):
             raise OptionError(
-                f"{marginal!r:.80} is a law of dependent coordinates, which a product cannot contain; compose "
-                "mechanisms whose coordinates are independent, or use the laws of the parts.",
-                law=marginal,
+                f"{marginal!r:.80} is a distribution of dependent coordinates, which a product cannot contain; compose "
+                "mechanisms whose coordinates are independent, or use the distributions of the parts.",
+                distribution=marginal,
             )
-    return ProductLaw(tuple(marginals))
+    return ProductDistribution(tuple(marginals))
 
 
 def check_parts(mechanisms: Iterable[ReferenceMechanism]) -> tuple[ReferenceMechanism, ...]:
@@ -138,9 +138,9 @@ class CompositionOfParts(Composition):
     def divided(self, dataset: Any) -> list[tuple[ReferenceMechanism, Any]]:
         """Each mechanism with the dataset on which it runs."""
 
-    def law(self, dataset: Any) -> ProductLaw:
-        """The law of a row of outputs, exact if the laws of the parts are."""
-        return side_by_side(mechanism.law(rows) for mechanism, rows in self.divided(dataset))
+    def distribution(self, dataset: Any) -> ProductDistribution:
+        """The distribution of a row of outputs, exact if the distributions of the parts are."""
+        return side_by_side(mechanism.distribution(rows) for mechanism, rows in self.divided(dataset))
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:
         """`size` independent rows, shape (size, n_coords), with the parts' outputs side by side."""
@@ -248,16 +248,21 @@ class AdaptiveComposition(Composition):
         """The sums of both steps' epsilons and deltas."""
         return total_budget([self.first.claim, self.then_claim])
 
-    def law(self, dataset: Any) -> ChainLaw:
-        """The law of a row of outputs; raises an `OptionError` unless the first output's law is a `FiniteLaw`."""
-        first = self.first.law(dataset)
-        if not isinstance(first, FiniteLaw):
+    def distribution(self, dataset: Any) -> ChainDistribution:
+        """The distribution of a row of outputs; raises an `OptionError` unless the first output's distribution is a
+        `FiniteDistribution`.
+        """
+        first = self.first.distribution(dataset)
+        if not isinstance(first, FiniteDistribution):
             raise OptionError(
-                f"the first law {first!r:.60} does not have finitely many outcomes, so the law of a row is unknown; "
+                f"the first distribution {first!r:.60} does not have finitely many outcomes, so the distribution of a "
+                "row is unknown; "
                 "use a first mechanism such as RandomisedResponse.",
-                law=first,
+                distribution=first,
             )
-        return ChainLaw(first, tuple(self._second(o).law(dataset) for o in range(len(first.log_probabilities))))
+        return ChainDistribution(
+            first, tuple(self._second(o).distribution(dataset) for o in range(len(first.log_probabilities)))
+        )
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:
         """`size` independent rows, shape (size, n_coords): the first outputs, then the second."""
@@ -508,7 +513,7 @@ class GroupPrivacy:
 
 
 @dataclass(frozen=True, slots=True)
-class GroupTightMechanism(NamedByParameters, DrawnByItsLaw):
+class GroupTightMechanism(NamedByParameters, DrawnByItsDistribution):
     """A bit whose probability grows from step to step as fast as (epsilon, delta)-DP allows, from `start` on.
 
     On a dataset with the answer n, the bit is 1 with probability B(B(…B(start))), n times the boundary B of the claim.
@@ -532,7 +537,7 @@ class GroupTightMechanism(NamedByParameters, DrawnByItsLaw):
     --------
     >>> from dpaudit.mechanisms import exact_delta
     >>> mechanism = GroupTightMechanism(epsilon=1.0, delta=1e-5)
-    >>> round(exact_delta(mechanism.law(0), mechanism.law(3), 3.0), 8)
+    >>> round(exact_delta(mechanism.distribution(0), mechanism.distribution(3), 3.0), 8)
     0.00011107
     """
 
@@ -555,8 +560,8 @@ class GroupTightMechanism(NamedByParameters, DrawnByItsLaw):
         """(epsilon, delta)-DP for neighbours, pure if delta is 0."""
         return ApproxDP(self.epsilon, self.delta) if self.delta > 0 else PureDP(self.epsilon)
 
-    def law(self, dataset: Any) -> FiniteLaw:
-        """The exact law of the output."""
+    def distribution(self, dataset: Any) -> FiniteDistribution:
+        """The exact distribution of the output."""
         steps = whole_answer(self.query, dataset)
         if not 0 <= steps <= _MOST_STEPS:
             raise DatasetError(
@@ -566,4 +571,4 @@ class GroupTightMechanism(NamedByParameters, DrawnByItsLaw):
         for _ in range(steps):
             one, zero = self.claim.max_power(one, zero)
         with np.errstate(divide="ignore"):
-            return FiniteLaw((float(np.log(zero[0])), float(np.log(one[0]))))
+            return FiniteDistribution((float(np.log(zero[0])), float(np.log(one[0]))))

@@ -1,4 +1,4 @@
-"""Block samplers of noise: standard laws, and real answers plus noise rounded to a fixed grid.
+"""Block samplers of noise: standard distributions, and real answers plus noise rounded to a fixed grid.
 
 Samplers fill a block in pieces that fit into the processor's cache. The sign, scale, shift and rounding then add about
 a tenth to the time of drawing the noise.
@@ -19,7 +19,7 @@ from ..audit.replay.noise_primitive import noise_primitive
 Floats: TypeAlias = npt.NDArray[np.float64]
 Integers: TypeAlias = npt.NDArray[np.int64]
 Fill: TypeAlias = Callable[[Floats, np.random.Generator], None]
-"""A function that fills an array in place with independent draws from a standard law."""
+"""A function that fills an array in place with independent draws from a standard distribution."""
 
 PIECE: Final = 2**14  # 128 KiB of doubles, the fastest of 2**12 … 2**16
 _GRID_BITS: Final = 20
@@ -45,18 +45,18 @@ def random_signs(size: int, rng: np.random.Generator) -> Floats:
 
 
 def fill_exponential(out: Floats, rng: np.random.Generator) -> None:
-    """Fill `out` with draws from the exponential law of mean 1."""
+    """Fill `out` with draws from the exponential distribution of mean 1."""
     rng.standard_exponential(out=out)
 
 
 def fill_laplace(out: Floats, rng: np.random.Generator) -> None:
-    """Fill `out` with draws from the Laplace law of location 0 and scale 1: exponentials with random signs."""
+    """Fill `out` with draws from the Laplace distribution of location 0 and scale 1: exponentials with random signs."""
     rng.standard_exponential(out=out)
     out *= random_signs(len(out), rng)
 
 
 def fill_gaussian(out: Floats, rng: np.random.Generator) -> None:
-    """Fill `out` with draws from the normal law of mean 0 and standard deviation 1."""
+    """Fill `out` with draws from the normal distribution of mean 0 and standard deviation 1."""
     rng.standard_normal(out=out)
 
 
@@ -157,8 +157,8 @@ def two_sided_geometric(scale: float, size: int, rng: np.random.Generator) -> In
     """Return draws of K with Pr[K = k] = (1−r)/(1+r) r^|k|, r = e^{−1/scale}, shape (size,), int64.
 
     Each draw uses one exponential and one random bit. Pr[|K| ≥ k] = 2rᵏ/(1+r) for k ≥ 1, so if E is exponential with
-    mean 1, the integer part of scale·(E + ln(2/(1+r))) has the law of |K|, including at zero. Doubles cause the error
-    that `round_to_grid` describes, with steps of 1/scale; `scale` is therefore at most 2³⁰.
+    mean 1, the integer part of scale·(E + ln(2/(1+r))) has the distribution of |K|, including at zero. Doubles cause
+    the error that `round_to_grid` describes, with steps of 1/scale; `scale` is therefore at most 2³⁰.
     """
     # ln(2/(1+r)) = −log1p((r − 1)/2), which does not cancel when r is near 1.
     offset = -scale * math.log1p(math.expm1(-1.0 / scale) / 2.0)

@@ -164,7 +164,7 @@ class EachCandidate:
     >>> from dpaudit.mechanisms import ExponentialMechanism
     >>> rows = ["flu", "cold", "flu"]
     >>> most_common = ExponentialMechanism(epsilon=2.0, utilities=EachCandidate(list.count, ["flu", "cold"]))
-    >>> most_common.law(rows).probabilities.round(3).tolist()
+    >>> most_common.distribution(rows).probabilities.round(3).tolist()
     [0.731, 0.269]
     """
 

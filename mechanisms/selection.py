@@ -12,9 +12,18 @@ from scipy.special import logsumexp
 
 from ..audit.claims.claim import Claim, check_number
 from ..audit.errors import ClaimError, DatasetError
-from .laws.divergences import DrawnByItsLaw, PureMechanism, RunsAs
-from .laws.laws import ABOVE, BELOW, STOPPED, DiscreteLaw, FiniteLaw, RowLaw, quadrature, transcript_law
-from .laws.released_values import ComparedValuesLaw, FreshValuesLaw
+from .distributions.distributions import (
+    ABOVE,
+    BELOW,
+    STOPPED,
+    DiscreteDistribution,
+    FiniteDistribution,
+    RowDistribution,
+    quadrature,
+    transcript_distribution,
+)
+from .distributions.divergences import DrawnByItsDistribution, PureMechanism, RunsAs
+from .distributions.released_values import ComparedValuesDistribution, FreshValuesDistribution
 from .noise_samplers import (
     PIECE,
     Floats,
@@ -62,7 +71,7 @@ class SelectionMechanism(PureMechanism):
 
 
 @dataclass(frozen=True, slots=True)
-class ExponentialMechanism(DrawnByItsLaw, SelectionMechanism):
+class ExponentialMechanism(DrawnByItsDistribution, SelectionMechanism):
     """The index of a candidate, drawn with Pr[r] ∝ exp(ε u(x, r)/(2Δ)): epsilon-DP.
 
     Parameters
@@ -85,15 +94,15 @@ class ExponentialMechanism(DrawnByItsLaw, SelectionMechanism):
 
     Examples
     --------
-    >>> ExponentialMechanism(epsilon=2.0).law([0.0, 1.0]).probabilities.round(3).tolist()
+    >>> ExponentialMechanism(epsilon=2.0).distribution([0.0, 1.0]).probabilities.round(3).tolist()
     [0.269, 0.731]
     """
 
     utilities: Query = identity
 
-    def law(self, dataset: Any) -> FiniteLaw:
-        """The law of the output, with a relative error of about 1e-15 in every log-probability."""
-        return FiniteLaw.from_log_weights(places_below_leader(self.utilities, dataset, self.scale))
+    def distribution(self, dataset: Any) -> FiniteDistribution:
+        """The distribution of the output, with a relative error of about 1e-15 in every log-probability."""
+        return FiniteDistribution.from_log_weights(places_below_leader(self.utilities, dataset, self.scale))
 
     def loss_parts(self, x: Any, y: Any) -> tuple[Floats, float]:
         """Return the two terms of the privacy loss ln Pr_x[r] − ln Pr_y[r]: the candidate's and the normaliser's.
@@ -133,9 +142,9 @@ class ExponentialMechanism(DrawnByItsLaw, SelectionMechanism):
 class PermuteAndFlip(SelectionMechanism):
     """The index of the first candidate, in random order, whose coin with probability e^{(u − max u)/scale} says yes.
 
-    The scale is 2Δ/ε and the mechanism is epsilon-DP. Its law is that of `ReportNoisyMax` with exponential noise. To
-    see this, let uniform keys V define the order. A coin U < p and a key can be one number, because given U < p the
-    ratio U/p is uniform too; the smallest U/p is the largest −ln U + u/scale.
+    The scale is 2Δ/ε and the mechanism is epsilon-DP. Its distribution is that of `ReportNoisyMax` with exponential
+    noise. To see this, let uniform keys V define the order. A coin U < p and a key can be one number, because given U <
+    p the ratio U/p is uniform too; the smallest U/p is the largest −ln U + u/scale.
 
     Parameters
     ----------
@@ -149,21 +158,21 @@ class PermuteAndFlip(SelectionMechanism):
 
     Examples
     --------
-    >>> PermuteAndFlip(epsilon=2.0).law([0.0, 1.0]).probabilities.round(3).tolist()
+    >>> PermuteAndFlip(epsilon=2.0).distribution([0.0, 1.0]).probabilities.round(3).tolist()
     [0.184, 0.816]
     """
 
     utilities: Query = identity
 
-    def law(self, dataset: Any) -> FiniteLaw:
-        """The law of the output, with a relative error of about 1e-12; the time grows as n_candidates³.
+    def distribution(self, dataset: Any) -> FiniteDistribution:
+        """The distribution of the output, with a relative error of about 1e-12; the time grows as n_candidates³.
 
         A candidate wins if its coin says yes and all coins before it say no; the number k of coins before it is
         uniform.
         """
         places = places_below_leader(self.utilities, dataset, self.scale)
         all_say_no = _means_of_products(-np.expm1(places))
-        return FiniteLaw(tuple((places + np.log(all_say_no.mean(axis=1))).tolist()))
+        return FiniteDistribution(tuple((places + np.log(all_say_no.mean(axis=1))).tolist()))
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
         """`size` independent indices in range(n_candidates), shape (size,), int64.
@@ -266,8 +275,8 @@ class PostedPriceAuction(PureMechanism):
     Examples
     --------
     >>> auction = PostedPriceAuction(epsilon=10.0, prices=[cents / 100 for cents in range(1, 501)])
-    >>> law = auction.law(PUMPKIN_BIDS)
-    >>> auction.prices[law.probabilities.argmax()]
+    >>> distribution = auction.distribution(PUMPKIN_BIDS)
+    >>> auction.prices[distribution.probabilities.argmax()]
     1.0
     """
 
@@ -289,9 +298,9 @@ class PostedPriceAuction(PureMechanism):
         ending = ", monotone" if self.monotone else ""
         return f"PostedPrice(epsilon={self.epsilon:g}, {len(self.prices)} prices to {self.prices[-1]:g}{ending})"
 
-    def law(self, dataset: Any) -> DiscreteLaw:
-        """The exact law of the price."""
-        return DiscreteLaw(tuple(self.prices), self._choice.law(dataset).log_probabilities)
+    def distribution(self, dataset: Any) -> DiscreteDistribution:
+        """The exact distribution of the price."""
+        return DiscreteDistribution(tuple(self.prices), self._choice.distribution(dataset).log_probabilities)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
         """`size` independent prices, shape (size,)."""
@@ -318,7 +327,7 @@ class ReportNoisyMax(SelectionMechanism):
     epsilon, sensitivity, monotone
         As for `ExponentialMechanism`, with counts for utilities.
     noise : {"laplace", "exponential", "gumbel"}
-        Exponential noise gives the law of permute-and-flip, Gumbel noise that of the exponential mechanism.
+        Exponential noise gives the distribution of permute-and-flip, Gumbel noise that of the exponential mechanism.
     counts : callable
         Maps the dataset to the candidates' counts, shape (n_candidates,); by default the dataset is that vector.
 
@@ -330,7 +339,7 @@ class ReportNoisyMax(SelectionMechanism):
 
     Examples
     --------
-    >>> ReportNoisyMax(epsilon=2.0, noise="gumbel").law([0.0, 1.0]).probabilities.round(3).tolist()
+    >>> ReportNoisyMax(epsilon=2.0, noise="gumbel").distribution([0.0, 1.0]).probabilities.round(3).tolist()
     [0.269, 0.731]
     """
 
@@ -345,19 +354,19 @@ class ReportNoisyMax(SelectionMechanism):
         ending = ", monotone" if self.monotone else ""
         return f"NoisyMax(epsilon={self.epsilon:g}, sensitivity={self.sensitivity:g}, {self.noise}{ending})"
 
-    def law(self, dataset: Any) -> FiniteLaw:
-        """The law of the output, with a relative error of about 1e-12 in every probability.
+    def distribution(self, dataset: Any) -> FiniteDistribution:
+        """The distribution of the output, with a relative error of about 1e-12 in every probability.
 
         With Laplace noise, too many counts, too many scales apart for the integration, raise a `DatasetError`.
         """
         places = places_below_leader(self.counts, dataset, self.scale)
         match self.noise:
             case "laplace":
-                return FiniteLaw(tuple(_laplace_winners(places).tolist()))
+                return FiniteDistribution(tuple(_laplace_winners(places).tolist()))
             case "exponential":
-                return FiniteLaw(tuple(_race_winners(places).tolist()))
+                return FiniteDistribution(tuple(_race_winners(places).tolist()))
             case _:
-                return FiniteLaw.from_log_weights(places)
+                return FiniteDistribution.from_log_weights(places)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
         """`size` independent indices in range(n_candidates), shape (size,), int64.
@@ -396,9 +405,9 @@ class ReportNoisyMax(SelectionMechanism):
 def _race_winners(places: Floats, share: float = 1.0) -> Floats:
     """Return ln of w_i ∫₀¹ ∏_{j≠i} (1 − t w_j) dt, w = share·e^place: i is the largest, above the leader's place.
 
-    With share 1 this is the law of noisy max with exponential noise, because the winning value lies above every place.
-    The variable t is the leader's survival function at the winning value. Gauss-Legendre with K/2 nodes is exact for
-    the polynomial.
+    With share 1 this is the distribution of noisy max with exponential noise, because the winning value lies above
+    every place. The variable t is the leader's survival function at the winning value. Gauss-Legendre with K/2 nodes is
+    exact for the polynomial.
     """
     nodes, weights = np.polynomial.legendre.leggauss(max(2, len(places) // 2 + 1))
     t = (nodes + 1) / 2
@@ -422,8 +431,8 @@ def _laplace_winners(places: Floats) -> Floats:
     longest = min(1.0, 8 / n)
     if -low / longest * 24 * n > 2e7:
         raise DatasetError(
-            f"the counts of {n} candidates span {-low:g} scales of the noise, too far to integrate their law; use "
-            "counts closer together, or a larger noise scale.",
+            f"the counts of {n} candidates span {-low:g} scales of the noise, too far to integrate their "
+            "distribution; use counts closer together, or a larger noise scale.",
             n_candidates=n,
         )
     stops = np.unique(places)
@@ -564,15 +573,19 @@ class NoisyThreshold:
                 value_scale=self.value_scale,
             )
 
-    def law(self, dataset: Any) -> RowLaw | ComparedValuesLaw | FreshValuesLaw:
-        """The exact law of the output."""
+    def distribution(self, dataset: Any) -> RowDistribution | ComparedValuesDistribution | FreshValuesDistribution:
+        """The exact distribution of the output."""
         answers = candidate_scores(self.queries, dataset)
         cutoff = len(answers) if self.cutoff is None else self.cutoff
         scales, values = (self.threshold_scale, self.query_scale), tuple(answers.tolist())
         if self.release_value and self.value_scale == 0:
-            return ComparedValuesLaw(values, self.threshold, *scales, cutoff, self.refresh)
-        transcripts = transcript_law(answers - self.threshold, *scales, self.cutoff, refresh=self.refresh)
-        return FreshValuesLaw(transcripts, cutoff, values, self.value_scale) if self.release_value else transcripts
+            return ComparedValuesDistribution(values, self.threshold, *scales, cutoff, self.refresh)
+        transcripts = transcript_distribution(answers - self.threshold, *scales, self.cutoff, refresh=self.refresh)
+        return (
+            FreshValuesDistribution(transcripts, cutoff, values, self.value_scale)
+            if self.release_value
+            else transcripts
+        )
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats | Integers:
         """`size` transcripts, shape (size, n_queries): the code of each answer, or its released value."""

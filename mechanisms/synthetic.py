@@ -11,7 +11,7 @@ import numpy as np
 
 from ..audit.claims.claim import check_number
 from ..audit.errors import ClaimError, DatasetError
-from .laws.divergences import PureMechanism
+from .distributions.divergences import PureMechanism
 from .noise.laplace import GeometricMechanism
 from .noise_samplers import Floats, Integers
 from .queries import as_numbers, check_count
@@ -21,7 +21,7 @@ __all__ = ["NoisyBins", "NoisyMarginals"]
 
 # Synthetic tables drawn from noisy marginals: each column by itself, from a histogram with geometric noise.
 
-_TAIL = 30.0  # nats beyond which the noise is left out of the exact law: 1e-13 of its probability
+_TAIL = 30.0  # nats beyond which the noise is left out of the exact distribution: 1e-13 of its probability
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,15 +157,17 @@ def exact_loss(mechanism: NoisyMarginals, x: Any, y: Any) -> float:
     which changes no probability by more than 1e-12.
     """
     if mechanism.rows is None or set(mechanism.categories) != {2}:
-        raise DatasetError(f"{mechanism} has no law here; use columns of two categories and a public number of rows.")
+        raise DatasetError(
+            f"{mechanism} has no distribution here; use columns of two categories and a public number of rows."
+        )
     towards = [0.0, 0.0]
     for on_x, on_y in zip(marginals(x, mechanism.categories), marginals(y, mechanism.categories), strict=True):
-        ratios = _log_law(on_x, mechanism) - _log_law(on_y, mechanism)
+        ratios = _log_distribution(on_x, mechanism) - _log_distribution(on_y, mechanism)
         towards = [towards[0] + float(ratios.max()), towards[1] - float(ratios.min())]
     return max(towards)
 
 
-def _log_law(counts: Integers, mechanism: NoisyMarginals) -> Floats:
+def _log_distribution(counts: Integers, mechanism: NoisyMarginals) -> Floats:
     """Log probabilities of 0 … rows values of category 1 in a column of two categories."""
     from scipy.stats import binom
 
@@ -178,8 +180,8 @@ def _log_law(counts: Integers, mechanism: NoisyMarginals) -> Floats:
     shares, places = np.unique(normalised(pairs)[:, 1], return_inverse=True)
     masses = np.bincount(places.ravel(), weights=np.outer(weights, weights).ravel())
     n_rows = int(mechanism.rows or 0)
-    law: Floats = np.log(masses @ binom.pmf(np.arange(n_rows + 1)[None, :], n_rows, shares[:, None]))
-    return law
+    distribution: Floats = np.log(masses @ binom.pmf(np.arange(n_rows + 1)[None, :], n_rows, shares[:, None]))
+    return distribution
 
 
 # A synthetic column of numbers, drawn from a noisy histogram of declared bins.

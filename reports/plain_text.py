@@ -56,9 +56,9 @@ def counted(n: int, noun: str) -> str:
     return f"{n:,} {noun}"
 
 
-def symbol(strength_name: str) -> str:
+def symbol(parameter_name: str) -> str:
     """Return the Greek letter of a claim's parameter, or its name if it has none."""
-    return _SYMBOLS.get(strength_name, strength_name)
+    return _SYMBOLS.get(parameter_name, parameter_name)
 
 
 def visible(text: str, limit: int = 500) -> str:
@@ -128,7 +128,7 @@ def severity(result: AuditResult | CanaryResult) -> float:
     """The lower bound as a multiple of the claim: infinite above a claim of 0."""
     if result.bound <= 0.0:
         return 0.0
-    return result.bound / result.claim.strength if result.claim.strength > 0.0 else math.inf
+    return result.bound / result.claim.parameter if result.claim.parameter > 0.0 else math.inf
 
 
 def severity_text(result: Checked) -> str:
@@ -196,8 +196,8 @@ def found(result: Checked) -> str:
         return result.worst.interval
     claim = result.directed_claim
     per_step = " per step" * isinstance(claim, GroupClaim)
-    sign = least_beside(result.bound, claim.strength)[0].replace(">=", "≥")
-    return f"{symbol(claim.strength_name)} {sign} {lower_limit(result.bound, claim.strength)}{per_step}"
+    sign = least_beside(result.bound, claim.parameter)[0].replace(">=", "≥")
+    return f"{symbol(claim.parameter_name)} {sign} {lower_limit(result.bound, claim.parameter)}{per_step}"
 
 
 def lower_limit(bound: float, claimed: float) -> str:
@@ -226,7 +226,7 @@ def other_way(result: AuditResult) -> str:
     if result.opposite is not None:
         return result.opposite_in_words
     counts = result.directed_counts
-    misses_p, misses_q = counts.runs_x - counts.hits_x, counts.runs_y - counts.hits_y
+    misses_p, misses_q = counts.runs_x - counts.count_x, counts.runs_y - counts.count_y
     ratio = math.inf if misses_p == 0 else (misses_q / counts.runs_y) / (misses_p / counts.runs_x)
     if misses_q == 0 or not 1.0 < result.ratio < ratio:
         return ""
@@ -262,7 +262,7 @@ def exact_text(entry: Entry) -> str:
     value, result = exact(entry), entry.result
     if value is None or isinstance(result, StatementResult):
         return number(value)
-    return f"{symbol(result.claim.strength_name)} = {number(value)}"
+    return f"{symbol(result.claim.parameter_name)} = {number(value)}"
 
 
 def detectable(result: Checked) -> float | None:
@@ -323,7 +323,7 @@ def lines(result: AuditResult | CanaryResult) -> str:
 
 def canary_facts(result: CanaryResult) -> list[tuple[str, str]]:
     """Short names and values of an audit of a training run."""
-    symbol_of, claim = symbol(result.claim.strength_name), result.claim
+    symbol_of, claim = symbol(result.claim.parameter_name), result.claim
     return [
         ("claim", visible(f"{claim}, {result.adjacency}", 80)),
         ("canaries", canaries_in_words(result)),
@@ -407,15 +407,15 @@ def cautions(result: Checked) -> tuple[Caution, ...]:
     """Return the cautions of a result: low bits, a doubtful pair, silenced checks, no visible loss, a large excess.
 
     No loss is visible if the claim is not refuted and the bound is 0: a mechanism that ignores its data gives the same.
-    The bound of a training run is often 0; there, scores that are all equal or of the wrong sign are a caution.
-    A detectable excess is large if the claim is not refuted and the excess exceeds the claim, as the audit's call has
+    The bound of a training run is often 0; there, scores that are all equal or of the wrong sign are a caution. A
+    detectable excess is large if the claim is not refuted and the excess exceeds the claim, as the audit's call has
     accepted: a mechanism with twice the claimed loss may then pass unnoticed. A claim of 0 has no such scale and gets
-    no such caution. It says that the outputs on x and y have the same law, so the checks that ask whether the data are
-    used do not concern it.
+    no such caution. It says that the outputs on x and y have the same distribution, so the checks that ask whether the
+    data are used do not concern it.
     """
     if isinstance(result, StatementResult):
         return ()
-    claimed = result.directed_claim.strength
+    claimed = result.directed_claim.parameter
     found = []
     if isinstance(result, AuditResult):
         if result.low_bits is not None:

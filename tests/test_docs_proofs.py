@@ -51,6 +51,6 @@ def test_lines_of_zero_concentrated_claims_lie_above_a_boundary_above_theirs(rho
 
 
 def test_a_lower_line_is_seen():
-    """The wrong twin: the lines of a weaker claim."""
+    """The wrong variant: the lines of a weaker claim."""
     boundary = PureDP(1.001).max_power(U, REST)[0]
     assert shortfall(PureDP(1.0), places(300), boundary) > 1e-4

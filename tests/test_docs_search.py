@@ -128,7 +128,7 @@ def test_a_question_finds_its_page(search, question):
 
 
 def test_a_question_without_a_page_finds_none(search):
-    """The wrong twin: what no page has."""
+    """The wrong variant: what no page has."""
     assert search.pages("homomorphic") == []
 
 

@@ -1,7 +1,8 @@
 """The tests of one training run: by bets, by counts, by Steinke's bound, and under a whole trade-off curve.
 
 Each gives the largest probability that a mechanism which keeps the claim has guesses as good as these. The rejection
-regions of a test are nested, so every strength that it refutes may be refuted at once: the bound is the largest one.
+regions of a test are nested, so every privacy parameter that it refutes may be refuted at once: the bound is the
+largest one.
 
 Proof: docs/proofs/canaries.md
 """
@@ -84,7 +85,7 @@ def _on_grid(reverse: Claim, lowest: float, highest: float) -> Callable[[float],
 
 _LEVELS = np.concatenate([np.linspace(0.0, 8.0, 49), np.linspace(8.5, 40.0, 64)])  # ε of lines above a curve
 _PRECISION = 1e-7  # of a p-value, relative
-_BELOW = 24  # strengths below the claim that are tried for a bound
+_BELOW = 24  # privacy parameters below the claim that are tried for a bound
 _LEAST_TAIL = 1e-12  # p-values are not computed below
 
 
@@ -196,16 +197,18 @@ def refutes(test: CanaryTest, claim: Claim, guesses: CanaryGuesses) -> bool:
     return _line_tail(test, claim, guesses, enough=test.alpha) <= test.alpha
 
 
-def refuted_strength(test: CanaryTest, claim: Claim, guesses: CanaryGuesses) -> float:
-    """Return a strength of the claim's family that the test refutes, about the largest one; 0 if there is none."""
+def refuted_parameter(test: CanaryTest, claim: Claim, guesses: CanaryGuesses) -> float:
+    """Return a privacy parameter of the claim's family that the test refutes, about the largest one; 0 if there is
+    none.
+    """
 
-    def is_refuted(strength: float) -> bool:
-        return refutes(test, claim.with_strength(strength), guesses)
+    def is_refuted(parameter: float) -> bool:
+        return refutes(test, claim.with_parameter(parameter), guesses)
 
-    own = claim.strength
+    own = claim.parameter
     if is_refuted(own):
-        low, step = own, 0.05 * max(own, 1e-3 if claim.max_strength <= 1.0 else 1.0)
-        while (high := min(low + step, claim.max_strength * (1.0 - 1e-9))) > low and is_refuted(high):
+        low, step = own, 0.05 * max(own, 1e-3 if claim.max_parameter <= 1.0 else 1.0)
+        while (high := min(low + step, claim.max_parameter * (1.0 - 1e-9))) > low and is_refuted(high):
             low, step = high, 2.0 * step
             if low > 1e3:
                 return low
@@ -280,4 +283,4 @@ def epsilon_from_guesses(
             canaries=total,
         )
     counted = CanaryGuesses(canaries=int(total), numbers=(int(guesses),), right=(int(correct),))
-    return refuted_strength(CanaryTest("counts", int(guesses), alpha), claim, counted)
+    return refuted_parameter(CanaryTest("counts", int(guesses), alpha), claim, counted)

@@ -35,7 +35,7 @@ from .canary_draws import (
     right_from_one_end,
     right_of_pairs,
 )
-from .canary_tests import refuted_strength, tail
+from .canary_tests import refuted_parameter, tail
 from .plan_canaries import (
     CanaryPlan,
     enough_canaries,
@@ -99,8 +99,8 @@ def check_canaries(
         What is guessed: by default both for fair coins and claims that are the same in both directions, else "in".
     method : {"auto", "betting", "counts", "steinke", "f-dp"}
         "betting" tests all numbers of guesses together; the others test fixed numbers, with equal shares of alpha:
-        "counts" by the exact law for (ε, δ), "steinke" by the bound of Steinke, Nasr & Jagielski (2023), "f-dp" by
-        the recursion of Mahloujifar, Melis & Chaudhuri (2024), for any claim. By default betting for pure and
+        "counts" by the exact distribution for (ε, δ), "steinke" by the bound of Steinke, Nasr & Jagielski (2023),
+        "f-dp" by the recursion of Mahloujifar, Melis & Chaudhuri (2024), for any claim. By default betting for pure and
         approximate claims, with half of alpha for counts where δ times the number of canaries is not small; the
         recursion for claims of curves.
     guesses : int or sequence of int, optional
@@ -166,12 +166,12 @@ def check_canaries(
     )
     tests = plan_tests(method, wanted, claim, counted, alpha)
     pvalues = {test: min(tail(test, claim, counted) * alpha / test.alpha, 1.0) for test in tests}
-    bounds = {test: refuted_strength(test, claim, counted) for test in tests}
+    bounds = {test: refuted_parameter(test, claim, counted) for test in tests}
     within = int(found.included.sum())
     answers = {"both": canaries, "in": within, "out": canaries - within}
     carried, bound = max(tests, key=lambda test: (bounds[test], -pvalues[test])), max(bounds.values())
     ceiling = highest_bound(counted, answers[answer], tests, claim)
-    excess = None if bound > claim.strength else smallest_excess(tests, claim, counted, _POWER)
+    excess = None if bound > claim.parameter else smallest_excess(tests, claim, counted, _POWER)
     result = CanaryResult(
         mechanism=name,
         claim=claim,
@@ -199,7 +199,7 @@ def check_canaries(
             said=answer,
             middle=0.0 if kind == "fixed" else None,
         ),
-        notes=_notes(counted, found) if bound <= claim.strength else (),
+        notes=_notes(counted, found) if bound <= claim.parameter else (),
         versions=versions(),
     )
     if excess is not None and result.verdict is Verdict.INCONCLUSIVE and resolution is None:

@@ -22,14 +22,14 @@ from ..known_options import with_known_options
 from ..options import is_whole
 from ..printing import confidence, rounded_down, shorten
 from .canary_draws import FEWEST, MOST
-from .canary_tests import ceilings, has_lines, refuted_strength, refutes
+from .canary_tests import ceilings, has_lines, refuted_parameter, refutes
 
 METHODS = ("auto", "betting", "counts", "steinke", "f-dp")
 
 _RATIO, _FEWEST = 4, 12  # of numbers of guesses that are tested one by one or tried for bets, and the least of them
 _SMALL_SLIP = 0.05  # share of alpha that bets may lose to δ without other tests beside them
 _ROUNDING = 1e-6  # of a number of guesses
-_PRECISION, _LEAST = 1e-3, 1e-9  # of the excess, and of the strength
+_PRECISION, _LEAST = 1e-3, 1e-9  # of the excess, and of the parameter
 
 
 def fixed_numbers(canaries: int) -> tuple[int, ...]:
@@ -118,13 +118,14 @@ def best_rates(claim: Claim, guesses: CanaryGuesses, numbers: Sequence[int]) -> 
 def smallest_excess(tests: Sequence[CanaryTest], claim: Claim, guesses: CanaryGuesses, power: float) -> float:
     """Return the smallest excess that is refuted with probability `power`, if canaries show as much as they can.
 
-    Each canary then tells its coin as clearly as the claim at that strength allows, independently of the others.
+    Each canary then tells its coin as clearly as the claim at that privacy parameter allows, independently of the
+    others.
     """
     tried = [(test, number) for test in tests for number in _numbers(test, guesses)]
 
-    def is_detected(strength: float) -> bool:
+    def is_detected(parameter: float) -> bool:
         numbers = [number for _, number in tried]
-        rates = best_rates(claim.with_strength(strength), guesses, numbers)
+        rates = best_rates(claim.with_parameter(parameter), guesses, numbers)
         # Fewer correct guesses than the first whole number at which the distribution function exceeds 1 − power have at
         # most that probability.
         right = np.ceil(np.maximum(bdtrik(1.0 - power, np.array(numbers, dtype=np.float64), rates), 0.0) - _ROUNDING)
@@ -133,14 +134,14 @@ def smallest_excess(tests: Sequence[CanaryTest], claim: Claim, guesses: CanaryGu
             for (test, number), some in zip(tried, right, strict=True)
         )
 
-    most = claim.max_strength if math.isfinite(claim.max_strength) else claim.strength + 40.0
-    low, high = claim.strength, most * (1.0 - 1e-9)
+    most = claim.max_parameter if math.isfinite(claim.max_parameter) else claim.parameter + 40.0
+    low, high = claim.parameter, most * (1.0 - 1e-9)
     if not is_detected(high):
         return math.inf
-    while high - low > max(_PRECISION * (high - claim.strength), _LEAST * max(high, _LEAST)):
+    while high - low > max(_PRECISION * (high - claim.parameter), _LEAST * max(high, _LEAST)):
         middle = 0.5 * (low + high)
         low, high = (low, middle) if is_detected(middle) else (middle, high)
-    return high - claim.strength
+    return high - claim.parameter
 
 
 def _numbers(test: CanaryTest, guesses: CanaryGuesses) -> list[int]:
@@ -189,7 +190,7 @@ class CanaryPlan:
     resolution: float
 
     def __str__(self) -> str:
-        shown = self.claim.describe_strength(self.ceiling)
+        shown = self.claim.describe_parameter(self.ceiling)
         if math.isinf(self.resolution):
             detected = "no excess over the claim is detected"
         else:
@@ -265,7 +266,7 @@ def plan_canaries(
 def highest_bound(guesses: CanaryGuesses, most: int, tests: tuple[CanaryTest, ...], claim: Claim) -> float:
     """Return the bound that tests of so many guesses give if all are correct, of which at most `most` can be."""
     perfect = replace(guesses, right=tuple(min(number, most) for number in guesses.numbers))
-    return max(refuted_strength(test, claim, perfect) for test in tests)
+    return max(refuted_parameter(test, claim, perfect) for test in tests)
 
 
 _GROWTH, _MOST_STEPS = (2.0, 16.0), 6

@@ -46,8 +46,8 @@ def check_number(name: str, value: object, low: float, high: float, way_out: str
 class Claim(ABC):
     """A privacy guarantee for neighbouring datasets, given by the boundary that no event may cross.
 
-    A claim belongs to a family ordered by `strength` (ε, μ, ρ, …). A larger strength allows more, so an audit can show
-    that the strength is at least some number.
+    A claim belongs to a family ordered by `parameter` (ε, μ, ρ, …). A larger privacy parameter allows more, so an audit
+    can show that the privacy parameter is at least some number.
     """
 
     has_closed_form = False
@@ -60,25 +60,27 @@ class Claim(ABC):
 
     @property
     @abstractmethod
-    def strength(self) -> float:
+    def parameter(self) -> float:
         """The parameter that an audit bounds from below."""
 
     @property
     @abstractmethod
-    def strength_name(self) -> str:
-        """The field's name for the strength: ``epsilon``, ``mu``, ``rho``, …"""
+    def parameter_name(self) -> str:
+        """The field's name for the privacy parameter: ``epsilon``, ``mu``, ``rho``, …"""
 
     @abstractmethod
-    def with_strength(self, strength: float) -> Self:
-        """Return the member of the family with this strength."""
+    def with_parameter(self, parameter: float) -> Self:
+        """Return the member of the family with this privacy parameter."""
 
     @abstractmethod
-    def _strength_of(self, p: Array, p_complement: Array, q: Array, q_complement: Array) -> Array:
-        """Return the least strength whose boundary reaches p at q; negative where the smallest member allows p."""
+    def _parameter_of(self, p: Array, p_complement: Array, q: Array, q_complement: Array) -> Array:
+        """Return the least privacy parameter whose boundary reaches p at q; negative where the smallest member allows
+        p.
+        """
 
     @property
-    def max_strength(self) -> float:
-        """Supremum of the strengths in the family, which no member attains; infinite by default."""
+    def max_parameter(self) -> float:
+        """Supremum of the privacy parameters in the family, which no member attains; infinite by default."""
         return math.inf
 
     @property
@@ -88,14 +90,14 @@ class Claim(ABC):
 
     @property
     def divergence_slopes(self) -> tuple[tuple[float, float], ...]:
-        """Orders a ≥ 1, and slopes: a member of strength s limits the Rényi divergence of order a by slope·s.
+        """Orders a ≥ 1, and slopes: a member of privacy parameter s limits the Rényi divergence of order a by slope·s.
 
         In both directions. Empty unless the claim is about Rényi divergences: an audit then tests these too.
         """
         return self.slopes_at(1)
 
     def slopes_at(self, distance: int) -> tuple[tuple[float, float], ...]:
-        """Return the `divergence_slopes` for datasets at a whole distance, for a strength per step."""
+        """Return the `divergence_slopes` for datasets at a whole distance, for a privacy parameter per step."""
         return ()
 
     @property
@@ -146,34 +148,35 @@ class Claim(ABC):
         """
         return self.max_power(q)
 
-    def strength_of(
+    def parameter_of(
         self,
         p: npt.ArrayLike,
         q: npt.ArrayLike,
         p_complement: npt.ArrayLike | None = None,
         q_complement: npt.ArrayLike | None = None,
     ) -> Array:
-        """Return the strength of the smallest member that allows Pr[M(x) ∈ S] = p with Pr[M(y) ∈ S] = q.
+        """Return the privacy parameter of the smallest member that allows Pr[M(x) ∈ S] = p with Pr[M(y) ∈ S] = q.
 
-        The strength is negative where the smallest member allows more than p, and infinite where no member allows p.
+        The privacy parameter is negative where the smallest member allows more than p, and infinite where no member
+        allows p.
 
         Examples
         --------
         >>> from dpaudit import PureDP
-        >>> float(PureDP(1.0).strength_of(0.5, 0.25).round(4))
+        >>> float(PureDP(1.0).parameter_of(0.5, 0.25).round(4))
         0.6931
         """
         p, q = np.asarray(p, dtype=np.float64), np.asarray(q, dtype=np.float64)
         p_rest = 1.0 - p if p_complement is None else np.asarray(p_complement, dtype=np.float64)
         q_rest = 1.0 - q if q_complement is None else np.asarray(q_complement, dtype=np.float64)
         with np.errstate(divide="ignore", invalid="ignore"):
-            found = np.array(self._strength_of(p, p_rest, q, q_rest), dtype=np.float64)
+            found = np.array(self._parameter_of(p, p_rest, q, q_rest), dtype=np.float64)
         found[(p == 0.0) | (q_rest == 0.0)] = -np.inf
         return found
 
-    def rough_strength_of(self, p: Array, q: Array, p_complement: Array, q_complement: Array) -> Array:
-        """Return an approximation of `strength_of` that is cheap for arrays and accurate enough to rank events."""
-        return self.strength_of(p, q, p_complement, q_complement)
+    def rough_parameter_of(self, p: Array, q: Array, p_complement: Array, q_complement: Array) -> Array:
+        """Return an approximation of `parameter_of` that is cheap for arrays and accurate enough to rank events."""
+        return self.parameter_of(p, q, p_complement, q_complement)
 
     def group(self, distance: int) -> Claim:
         """Return the claim for datasets at a whole `distance`: B composed with itself.
@@ -194,13 +197,13 @@ class Claim(ABC):
         """Return the claim for Pr[M(y) ∈ S] given Pr[M(x) ∈ S]; the same claim unless it depends on the direction."""
         return self
 
-    def describe_strength(self, strength: float) -> str:
+    def describe_parameter(self, parameter: float) -> str:
         """Describe a lower bound, rounded down, and the fixed parameters: ``epsilon >= 1.2 at delta 1e-05``."""
-        return self.describe_bound(f">= {rounded_down(strength):g}")
+        return self.describe_bound(f">= {rounded_down(parameter):g}")
 
     def describe_bound(self, least: str) -> str:
         """Describe a lower bound that is already a text such as ``>= 1.2``."""
-        return f"{self.strength_name} {least}"
+        return f"{self.parameter_name} {least}"
 
     def _store_number(self, name: str, low: float, high: float, way_out: str) -> None:
         """Store a field of a frozen claim as a float in [low, high); else raise a `ClaimError`."""
@@ -208,18 +211,18 @@ class Claim(ABC):
 
 
 class ParametricClaim(Claim):
-    """A dataclass claim whose strength is one of its fields, by default the field named by `strength_name`."""
+    """A dataclass claim whose privacy parameter is a field, by default the one named by `parameter_name`."""
 
     @property
-    def _strength_field(self) -> str:
-        return self.strength_name
+    def _parameter_field(self) -> str:
+        return self.parameter_name
 
     @property
-    def strength(self) -> float:
-        return float(getattr(self, self._strength_field))
+    def parameter(self) -> float:
+        return float(getattr(self, self._parameter_field))
 
-    def with_strength(self, strength: float) -> Self:
-        return cast(Self, replace(cast(Any, self), **{self._strength_field: strength}))
+    def with_parameter(self, parameter: float) -> Self:
+        return cast(Self, replace(cast(Any, self), **{self._parameter_field: parameter}))
 
 
 _MAX_DISTANCE = 1000  # the boundary of a group claim takes one step per unit of distance
@@ -229,7 +232,7 @@ _MAX_DISTANCE = 1000  # the boundary of a group claim takes one step per unit of
 class GroupClaim(Claim):
     """A claim for datasets at distance k: the boundary of the claim for neighbours, composed k times.
 
-    The strength is that of the claim for neighbours, so a bound on it is a bound per step.
+    The privacy parameter is that of the claim for neighbours, so a bound on it is a bound per step.
     """
 
     base: Claim
@@ -248,16 +251,16 @@ class GroupClaim(Claim):
         return f"{self.base} at distance {self.distance}"
 
     @property
-    def strength_name(self) -> str:
-        return self.base.strength_name
+    def parameter_name(self) -> str:
+        return self.base.parameter_name
 
     @property
-    def strength(self) -> float:
-        return self.base.strength
+    def parameter(self) -> float:
+        return self.base.parameter
 
     @property
-    def max_strength(self) -> float:
-        return self.base.max_strength
+    def max_parameter(self) -> float:
+        return self.base.max_parameter
 
     @property
     def gaussian_mu(self) -> float | None:
@@ -268,14 +271,14 @@ class GroupClaim(Claim):
     def divergence_slopes(self) -> tuple[tuple[float, float], ...]:
         return self.base.slopes_at(self.distance)
 
-    def with_strength(self, strength: float) -> GroupClaim:
-        return GroupClaim(self.base.with_strength(strength), self.distance)
+    def with_parameter(self, parameter: float) -> GroupClaim:
+        return GroupClaim(self.base.with_parameter(parameter), self.distance)
 
     def reversed(self) -> Claim:
         return GroupClaim(self.base.reversed(), self.distance)
 
-    def rough_strength_of(self, p: Array, q: Array, p_complement: Array, q_complement: Array) -> Array:
-        return self.base.rough_strength_of(p, q, p_complement, q_complement) / self.distance
+    def rough_parameter_of(self, p: Array, q: Array, p_complement: Array, q_complement: Array) -> Array:
+        return self.base.rough_parameter_of(p, q, p_complement, q_complement) / self.distance
 
     def describe_bound(self, least: str) -> str:
         return f"{self.base.describe_bound(least)} per step, at distance {self.distance}"
@@ -286,31 +289,33 @@ class GroupClaim(Claim):
             value, rest = self.base.max_power(value, rest)
         return value, rest
 
-    def _strength_of(self, p: Array, p_complement: Array, q: Array, q_complement: Array) -> Array:
+    def _parameter_of(self, p: Array, p_complement: Array, q: Array, q_complement: Array) -> Array:
         p, p_rest, q, q_rest = np.broadcast_arrays(p, p_complement, q, q_complement)
         found = np.empty(p.shape)
         for index in np.ndindex(p.shape):
-            found[index] = self._scalar_strength(*(float(side[index]) for side in (p, p_rest, q, q_rest)))
+            found[index] = self._scalar_parameter(*(float(side[index]) for side in (p, p_rest, q, q_rest)))
         return found
 
-    def _scalar_strength(self, p: float, p_rest: float, q: float, q_rest: float) -> float:
-        """Find the least strength at which the boundary, which grows with it, is not below p; 0 if it never is.
+    def _scalar_parameter(self, p: float, p_rest: float, q: float, q_rest: float) -> float:
+        """Find the least privacy parameter at which the boundary, which grows with it, is not below p; 0 if it never
+        is.
 
-        The limits at 0 and 1 come from the claim for neighbours, since finite strengths reach the doubles next to them.
+        The limits at 0 and 1 come from the claim for neighbours, since finite privacy parameters reach the doubles next
+        to them.
         """
-        if p_rest == 0.0 and math.isinf(self.base.strength_of(1.0, q, 0.0, q_rest)):
+        if p_rest == 0.0 and math.isinf(self.base.parameter_of(1.0, q, 0.0, q_rest)):
             p, p_rest, q, q_rest = q_rest, q, 0.0, 1.0  # use the complement of the event
 
         from scipy.optimize import brentq  # as below
 
-        least, precision, most = 1e-20, 1e-10, 1e3  # strength; relative; log-odds, beyond those of doubles
+        least, precision, most = 1e-20, 1e-10, 1e3  # privacy parameter; relative; log-odds, beyond those of doubles
 
-        def missing(strength: float) -> float:
+        def missing(parameter: float) -> float:
             """Return by how much the log-odds of the boundary are short of those of p; negative where they are not."""
-            member = self.base.with_strength(strength)
-            if q == 0.0 and math.isinf(member.strength_of(member.max_power(0.0)[0], 0.0)):
+            member = self.base.with_parameter(parameter)
+            if q == 0.0 and math.isinf(member.parameter_of(member.max_power(0.0)[0], 0.0)):
                 return most  # the member forbids on x every event that is impossible on y
-            value, rest = self.with_strength(strength).max_power(q, q_rest)
+            value, rest = self.with_parameter(parameter).max_power(q, q_rest)
             with np.errstate(all="ignore"):
                 apart = float(np.abs(np.log(p) - np.log(p_rest) - np.log(value) + np.log(rest)))
             size = max(apart, 1e-300) if apart < most else most  # NaN where p is 0 or 1
@@ -318,11 +323,11 @@ class GroupClaim(Claim):
 
         if missing(least) < 0.0:
             return 0.0
-        low, high = least, min(1.0, self.max_strength / 2)
+        low, high = least, min(1.0, self.max_parameter / 2)
         while missing(high) > 0.0:
-            low, high = high, 0.5 * (high + self.max_strength) if math.isfinite(self.max_strength) else 2 * high
-            if high > 1e4 or self.max_strength - high < 1e-12:
-                return self.max_strength
+            low, high = high, 0.5 * (high + self.max_parameter) if math.isfinite(self.max_parameter) else 2 * high
+            if high > 1e4 or self.max_parameter - high < 1e-12:
+                return self.max_parameter
         while low < 0.5 * high:
             low, high = (0.5 * high, high) if missing(0.5 * high) > 0.0 else (low, 0.5 * high)
         found = float(brentq(missing, low, high, xtol=1e-300, rtol=precision))
@@ -385,7 +390,7 @@ class PureDP(ParametricClaim):
     def __str__(self) -> str:
         return f"{self.epsilon:g}-DP"
 
-    strength_name = "epsilon"
+    parameter_name = "epsilon"
     has_closed_form = True
 
     @property
@@ -395,7 +400,7 @@ class PureDP(ParametricClaim):
     def _boundary(self, q: Array, q_complement: Array) -> tuple[Array, Array]:
         return pure_lines(self.epsilon, 0.0, q, q_complement)
 
-    def _strength_of(self, p: Array, p_complement: Array, q: Array, q_complement: Array) -> Array:
+    def _parameter_of(self, p: Array, p_complement: Array, q: Array, q_complement: Array) -> Array:
         return _pure_epsilon(0.0, p, p_complement, q, q_complement)
 
 
@@ -435,11 +440,11 @@ class ApproxDP(ParametricClaim):
     has_closed_form = True
 
     @property
-    def strength_name(self) -> str:
+    def parameter_name(self) -> str:
         return self.bound_on
 
     @property
-    def max_strength(self) -> float:
+    def max_parameter(self) -> float:
         return math.inf if self.bound_on == "epsilon" else 1.0
 
     @property
@@ -457,7 +462,7 @@ class ApproxDP(ParametricClaim):
     def _boundary(self, q: Array, q_complement: Array) -> tuple[Array, Array]:
         return pure_lines(self.epsilon, self.delta, q, q_complement)
 
-    def _strength_of(self, p: Array, p_complement: Array, q: Array, q_complement: Array) -> Array:
+    def _parameter_of(self, p: Array, p_complement: Array, q: Array, q_complement: Array) -> Array:
         if self.bound_on == "epsilon":
             return _pure_epsilon(self.delta, p, p_complement, q, q_complement)
         return excess_delta(self.epsilon, p, p_complement, q, q_complement)
@@ -504,14 +509,14 @@ class GaussianDP(ParametricClaim):
     def __str__(self) -> str:
         return f"{self.mu:g}-GDP"
 
-    strength_name = "mu"
+    parameter_name = "mu"
     has_closed_form = True
 
     def _boundary(self, q: Array, q_complement: Array) -> tuple[Array, Array]:
         z = _quantile(q, q_complement) + self.mu
         return ndtr(z), ndtr(-z)
 
-    def _strength_of(self, p: Array, p_complement: Array, q: Array, q_complement: Array) -> Array:
+    def _parameter_of(self, p: Array, p_complement: Array, q: Array, q_complement: Array) -> Array:
         return _quantile(p, p_complement) - _quantile(q, q_complement)
 
 

@@ -58,7 +58,7 @@ class ProbabilityPreservation(ParametricClaim):
     def __str__(self) -> str:
         return f"({self.order:g}, {self.divergence:g})-probability preservation"
 
-    strength_name = "divergence"
+    parameter_name = "divergence"
     has_closed_form = True
 
     @property
@@ -77,7 +77,7 @@ class ProbabilityPreservation(ParametricClaim):
             np.maximum(-np.expm1(log_value), np.exp(log_mirror)),
         )
 
-    def _strength_of(self, p: Array, p_complement: Array, q: Array, q_complement: Array) -> Array:
+    def _parameter_of(self, p: Array, p_complement: Array, q: Array, q_complement: Array) -> Array:
         (log_p, log_p_rest), (log_q, log_q_rest) = _logs(p, p_complement), _logs(q, q_complement)
         larger: Array = np.fmax(log_p / self._exponent - log_q, log_q_rest / self._exponent - log_p_rest)
         return larger
@@ -128,7 +128,7 @@ class NFoldComposition(ParametricClaim):
     def __str__(self) -> str:
         return f"{self.n}-fold composition of {self.epsilon:g}-DP"
 
-    strength_name = "epsilon"
+    parameter_name = "epsilon"
     has_closed_form = True
 
     def describe_bound(self, least: str) -> str:
@@ -139,7 +139,7 @@ class NFoldComposition(ParametricClaim):
         log_value = root * np.minimum(2.0 * self.epsilon * math.sqrt(self.n) - root, 0.0)
         return np.exp(log_value), -np.expm1(log_value)
 
-    def _strength_of(self, p: Array, p_complement: Array, q: Array, q_complement: Array) -> Array:
+    def _parameter_of(self, p: Array, p_complement: Array, q: Array, q_complement: Array) -> Array:
         log_p, log_q = _logs(p, p_complement)[0], _logs(q, q_complement)[0]
         found: Array = (log_p - log_q) / (2.0 * np.sqrt(-self.n * log_q))
         return found

@@ -1,7 +1,8 @@
 """Claims given as curves: a privacy profile δ(ε), or a trade-off curve.
 
-These claims have no parameter to bound, so their strength is an excess: the amount by which every δ of the profile, or
-every power of the curve, must be raised before the counts no longer refute the claim. The claim itself has excess 0.
+These claims have no parameter to bound, so their privacy parameter is an excess: the amount by which every δ of the
+profile, or every power of the curve, must be raised before the counts no longer refute the claim. The claim itself has
+excess 0.
 
 Proof: docs/proofs/boundaries.md
 """
@@ -90,7 +91,7 @@ class PrivacyProfile(ParametricClaim):
     def __str__(self) -> str:
         return f"privacy profile of {len(self.epsilons)} points"
 
-    strength_name, _strength_field, max_strength = "excess delta", "excess", 1.0
+    parameter_name, _parameter_field, max_parameter = "excess delta", "excess", 1.0
 
     def _boundary(self, q: Array, q_complement: Array) -> tuple[Array, Array]:
         epsilons = np.array(self.epsilons)
@@ -103,7 +104,7 @@ class PrivacyProfile(ParametricClaim):
             value, rest = np.minimum(value, lines.min(axis=0)), np.maximum(rest, rests.max(axis=0))
         return value, rest
 
-    def _strength_of(self, p: Array, p_complement: Array, q: Array, q_complement: Array) -> Array:
+    def _parameter_of(self, p: Array, p_complement: Array, q: Array, q_complement: Array) -> Array:
         found = np.zeros(np.broadcast_shapes(p.shape, q.shape))
         for epsilon, delta in zip(self.epsilons, self.deltas, strict=True):
             found = np.maximum(found, excess_delta(epsilon, p, p_complement, q, q_complement) - delta)
@@ -164,7 +165,7 @@ class TradeOffCurve(ParametricClaim):
     def __str__(self) -> str:
         return f"trade-off curve of {len(self.false_positive)} points"
 
-    strength_name, _strength_field, max_strength = "excess power", "excess", 1.0
+    parameter_name, _parameter_field, max_parameter = "excess power", "excess", 1.0
 
     def _boundary(self, q: Array, q_complement: Array) -> tuple[Array, Array]:
         value, rest = _power(*self._knots(), q, q_complement)
@@ -173,7 +174,7 @@ class TradeOffCurve(ParametricClaim):
         value, rest = np.minimum(value + self.excess, other), np.maximum(rest - self.excess, other_rest)
         return np.minimum(value, 1.0), np.maximum(rest, 0.0)
 
-    def _strength_of(self, p: Array, p_complement: Array, q: Array, q_complement: Array) -> Array:
+    def _parameter_of(self, p: Array, p_complement: Array, q: Array, q_complement: Array) -> Array:
         value, rest = _power(*self._knots(), q, q_complement)
         mirrored, mirrored_rest = _power(*self._knots(), p_complement, p)
         excess = np.where(value < 0.5, p - value, rest - p_complement)

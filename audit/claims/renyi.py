@@ -269,7 +269,7 @@ class RenyiDP(ParametricClaim):
     def __str__(self) -> str:
         return f"({self.order:g}, {self.divergence:g})-Rényi DP"
 
-    strength_name = "divergence"
+    parameter_name = "divergence"
 
     def slopes_at(self, distance: int) -> tuple[tuple[float, float], ...]:
         """Return the limits of the order that k steps leave: conjugate exponents a/(a − 1) multiply, moments stay."""
@@ -293,7 +293,7 @@ class RenyiDP(ParametricClaim):
             return q, q_complement
         return probabilities(Coins.of(q, q_complement).most(np.asarray(self.order), np.asarray(self.divergence)))
 
-    def _strength_of(self, p: Array, p_complement: Array, q: Array, q_complement: Array) -> Array:
+    def _parameter_of(self, p: Array, p_complement: Array, q: Array, q_complement: Array) -> Array:
         coins, logit = _coins(p, p_complement, q, q_complement)
         return coins.divergence(np.asarray(self.order), logit)
 
@@ -318,7 +318,7 @@ class ZeroConcentratedDP(ParametricClaim):
     def __str__(self) -> str:
         return f"{self.rho:g}-zCDP"
 
-    strength_name = "rho"
+    parameter_name = "rho"
 
     def slopes_at(self, distance: int) -> tuple[tuple[float, float], ...]:
         return tuple((order, order * distance**2) for order in _ORDERS)
@@ -339,12 +339,12 @@ class ZeroConcentratedDP(ParametricClaim):
         order = Coins.of(at, 1.0 - at).most_at_any_order(self.rho)[1]
         return probabilities(Coins.of(q, 1.0 - q).most(order, min(self.rho, LARGEST) * order))
 
-    def _strength_of(self, p: Array, p_complement: Array, q: Array, q_complement: Array) -> Array:
+    def _parameter_of(self, p: Array, p_complement: Array, q: Array, q_complement: Array) -> Array:
         coins, logit = _coins(*np.broadcast_arrays(p, p_complement, q, q_complement))
         order = coins.telling_order(logit)
         return coins.divergence(order, logit) / order
 
-    def rough_strength_of(self, p: Array, q: Array, p_complement: Array, q_complement: Array) -> Array:
+    def rough_parameter_of(self, p: Array, q: Array, p_complement: Array, q_complement: Array) -> Array:
         with np.errstate(divide="ignore", invalid="ignore"):
             coins, logit = _coins(*np.broadcast_arrays(p, p_complement, q, q_complement))
             orders = _ROUGH_ORDERS.reshape(-1, *([1] * logit.ndim))

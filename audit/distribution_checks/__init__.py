@@ -1,5 +1,5 @@
-"""Checks of whole distributions: the law of noise, the slope of log-probabilities in utility, independence.
+"""Checks of whole distributions: the distribution of noise, the slope of log-probabilities in utility, independence.
 
-Public names: `ExponentialNoise`, `GaussianNoise`, `GeometricNoise`, `GumbelNoise`, `LaplaceNoise`, `NoiseLaw`,
+Public names: `ExponentialNoise`, `GaussianNoise`, `GeometricNoise`, `GumbelNoise`, `LaplaceNoise`, `NoiseDistribution`,
 `check_noise`, `check_slope`, `check_independence`.
 """

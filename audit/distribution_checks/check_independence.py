@@ -49,8 +49,8 @@ def check_independence(
 ) -> StatementResult:
     """Check that a mechanism's noise is independent between coordinates, runs and calls.
 
-    A mechanism with independent noise is refuted with probability at most `alpha`, for any laws of the coordinates. The
-    check compares numbers that should be independent:
+    A mechanism with independent noise is refuted with probability at most `alpha`, for any distributions of the
+    coordinates. The check compares numbers that should be independent:
 
     - two coordinates of a vector output;
     - a coordinate of one run and a coordinate of the next run;
@@ -62,10 +62,11 @@ def check_independence(
     For each pair the check computes Spearman's correlations of the values, of their distances from the median, and of
     values with distances, so that it detects noise with only a fresh sign. Ties are broken at random. Under
     independence the ranks of one number are then in random order given the ranks of the other, and the correlation r
-    has the same law for all mechanisms. The threshold is that of the normal law for r√(n − 1). It is conservative
-    beyond 2.4 standard deviations, where the law of r has lighter tails (enumerated up to n = 9, simulated beyond). The
-    kinds of pairs share alpha equally, and so do the pairs of a kind. The result reports the largest correlation of
-    each kind. Its interval is the correlation ∓ the threshold; it holds under independence and serves to refute it.
+    has the same distribution for all mechanisms. The threshold is that of the normal distribution for r√(n − 1). It is
+    conservative beyond 2.4 standard deviations, where the distribution of r has lighter tails (enumerated up to n = 9,
+    simulated beyond). The kinds of pairs share alpha equally, and so do the pairs of a kind. The result reports the
+    largest correlation of each kind. Its interval is the correlation ∓ the threshold; it holds under independence and
+    serves to refute it.
 
     Parameters
     ----------
@@ -131,7 +132,8 @@ def check_independence(
         quantity="correlation",
         points=tuple(points) or (Point(estimate=math.nan, lower=-math.inf, upper=math.inf, low=0.0, high=0.0),),
         alpha=alpha,
-        method="Spearman's correlations of values and of distances from the median, ties broken at random, normal law",
+        method="Spearman's correlations of values and of distances from the median, ties broken at random, normal "
+        "distribution",
         runs=runs,
         seed=seed,
         notes=tuple(notes),

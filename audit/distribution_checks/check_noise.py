@@ -1,4 +1,4 @@
-"""Check the scale and the shape of a mechanism's noise against a claimed law.
+"""Check the scale and the shape of a mechanism's noise against a claimed distribution.
 
 Proof: docs/proofs/statements.md
 """
@@ -43,53 +43,55 @@ from .goodness_of_fit import (
     ks_radius,
     least,
 )
-from .noise_laws import GRID, GeometricNoise, NoiseLaw
+from .noise_distributions import GRID, GeometricNoise, NoiseDistribution
 
 _PLACES = 41
 _OUTERMOST = math.log(199)  # logit of the last level: quantiles from .5% to 99.5%
 
 
-def quantile_series(values: Array, law: NoiseLaw, *, alpha: float) -> Series:
-    """Return the quantiles of sorted noise, shape (n,), with those of the law.
+def quantile_series(values: Array, distribution: NoiseDistribution, *, alpha: float) -> Series:
+    """Return the quantiles of sorted noise, shape (n,), with those of the distribution.
 
     If no observed share differs from its probability by more than r, the quantile of level u lies between the observed
     quantiles of levels u − r and u + r. All intervals therefore hold together with probability 1 − alpha, for
-    independent draws from any law.
+    independent draws from any distribution.
 
     References
     ----------
     Doksum & Sievers (1976), Plotting with confidence: graphical comparisons of two populations.
     """
     levels = expit(np.linspace(-_OUTERMOST, _OUTERMOST, _PLACES))
-    claimed = law_quantiles(law, levels)
+    claimed = distribution_quantiles(distribution, levels)
     places, first, times = np.unique(claimed, return_index=True, return_counts=True)
-    levels = levels[first + times // 2]  # for an integer law several levels have the same quantile
+    levels = levels[first + times // 2]  # for an integer distribution several levels have the same quantile
     radius = ks_radius(len(values), alpha=alpha) + GRID
     return Series(
-        x_name="quantile of the claimed law",
+        x_name="quantile of the claimed distribution",
         y_name="observed quantile",
         x=tuple(places.tolist()),
         estimate=tuple(_observed(values, levels).tolist()),
         lower=tuple(_observed(values, levels - radius).tolist()),
         upper=tuple(_observed(values, levels + radius).tolist()),
         stated=tuple(places.tolist()),
-        intervals=f"Kolmogorov-Smirnov band, simultaneous {confidence(alpha)} for any law",
+        intervals=f"Kolmogorov-Smirnov band, simultaneous {confidence(alpha)} for any distribution",
     )
 
 
-def law_quantiles(law: NoiseLaw, levels: Array) -> Array:
+def distribution_quantiles(distribution: NoiseDistribution, levels: Array) -> Array:
     """Return the least x with Pr[noise ≤ x] ≥ level, for each level in (0, 1), to 1e-12 of the scale."""
-    reach = law.value
-    while law.cdf(np.array([-reach]))[0] >= levels.min() or law.cdf(np.array([reach]))[0] < levels.max():
+    reach = distribution.value
+    while (
+        distribution.cdf(np.array([-reach]))[0] >= levels.min() or distribution.cdf(np.array([reach]))[0] < levels.max()
+    ):
         reach *= 2
     low, high = np.full(levels.shape, -reach), np.full(levels.shape, reach)
-    while (high - low).max() > 1e-12 * law.value:
+    while (high - low).max() > 1e-12 * distribution.value:
         middle = (low + high) / 2
         if ((middle == low) | (middle == high)).all():
             break
-        is_above = law.cdf(middle) >= levels
+        is_above = distribution.cdf(middle) >= levels
         low, high = np.where(is_above, low, middle), np.where(is_above, middle, high)
-    return np.asarray(np.rint(high) if law.is_discrete else high) + 0.0
+    return np.asarray(np.rint(high) if distribution.is_discrete else high) + 0.0
 
 
 def _observed(values: Array, levels: Array) -> Array:
@@ -99,14 +101,14 @@ def _observed(values: Array, levels: Array) -> Array:
     return np.where(ranks < 1, -np.inf, np.where(ranks > len(values), np.inf, found))
 
 
-# Series for a plot of the observed quantiles of noise against those of the claimed law.
+# Series for a plot of the observed quantiles of noise against those of the claimed distribution.
 
 Array: TypeAlias = npt.NDArray[np.float64]
 
 # The scale has the largest share of alpha: privacy depends on it, and bugs affect it most often. The two distances
 # detect different faults, Anderson-Darling those of the tails. One impossible value refutes with any share.
 _SHARES = {"scale": 0.40, "bias": 0.20, "distance": 0.15, "tails": 0.24, "support": 0.01}
-_CHI_SQUARE = 0.25  # part of the share of the tails, if the claim is a single law of integers
+_CHI_SQUARE = 0.25  # part of the share of the tails, if the claim is a single distribution of integers
 
 
 @with_known_options()
@@ -115,7 +117,7 @@ def check_noise(
     mechanism: Any,
     dataset: Any,
     *,
-    noise: NoiseLaw,
+    noise: NoiseDistribution,
     answer: Any,
     output: OutputPart | None = None,
     runs: int = 100_000,
@@ -127,28 +129,28 @@ def check_noise(
     ignore: str | Iterable[str] = (),
     progress: Progress = None,
 ) -> StatementResult:
-    """Check that a mechanism adds independent noise of a known law and scale to an exact answer.
+    """Check that a mechanism adds independent noise of a known distribution and scale to an exact answer.
 
     A mechanism that does so is refuted with probability at most `alpha`, for any number of runs. The check measures
 
-    - the scale, with an exact interval for the law (for Gumbel noise a conservative interval);
-    - the bias: the mean of the noise minus the mean of the law;
-    - the Kolmogorov-Smirnov distance from the claimed law, with its exact quantile;
-    - the Anderson-Darling distance √(A²/runs), which weights the tails, with the quantile of its limiting law (it keeps
-      alpha from 40 runs on, according to simulations); for integers instead exact limits for the probabilities of cells
-      of values, and the chi-square distance √(χ²/runs) over all cells with a simulated quantile;
-    - values that are impossible under the law.
+    - the scale, with an exact interval for the distribution (for Gumbel noise a conservative interval);
+    - the bias: the mean of the noise minus the mean of the distribution;
+    - the Kolmogorov-Smirnov distance from the claimed distribution, with its exact quantile;
+    - the Anderson-Darling distance √(A²/runs), which weights the tails, with the quantile of its limiting distribution
+      (it keeps alpha from 40 runs on, according to simulations); for integers instead exact limits for the
+      probabilities of cells of values, and the chi-square distance √(χ²/runs) over all cells with a simulated quantile;
+    - values that are impossible under the distribution.
 
     The intervals of scale and bias hold if the noise has the claimed shape. The interval of the first distance holds
-    for any law. The interval of the second distance holds if the claim is true, and serves to refute it.
+    for any distribution. The interval of the second distance holds if the claim is true, and serves to refute it.
 
     Parameters
     ----------
     mechanism : callable or object
-        As in `check`; its outputs are numbers, or vectors whose coordinates have independent noise of the same law.
-        Rounding to a grid of up to 2⁻³⁰ of the scale is allowed.
+        As in `check`; its outputs are numbers, or vectors whose coordinates have independent noise of the same
+        distribution. Rounding to a grid of up to 2⁻³⁰ of the scale is allowed.
     dataset : Any
-    noise : NoiseLaw
+    noise : NoiseDistribution
         `LaplaceNoise`, `GaussianNoise`, `GeometricNoise`, `GumbelNoise` or `ExponentialNoise`.
     answer : float, array of shape (n_coords,), or callable
         The exact answer, or a function that computes it from the dataset.
@@ -159,7 +161,7 @@ def check_noise(
     alpha : float
         Allowed probability of refuting a mechanism whose noise is as claimed.
     tolerance : float
-        Allowed relative error of the scale, in [0, 1). The shape is compared with the nearest allowed law.
+        Allowed relative error of the scale, in [0, 1). The shape is compared with the nearest allowed distribution.
     seed, jobs, name, ignore, progress
         As in `check`.
 
@@ -180,7 +182,7 @@ def check_noise(
     Examples
     --------
     >>> import numpy as np
-    >>> from dpaudit.audit.distribution_checks.noise_laws import GaussianNoise
+    >>> from dpaudit.audit.distribution_checks.noise_distributions import GaussianNoise
     >>> def noisy_count(rows, size, rng):
     ...     return len(rows) + rng.normal(scale=2.0**2, size=size)  # the variance
     >>> result = check_noise(noisy_count, np.ones(9), noise=GaussianNoise(sigma=2.0), answer=len, runs=10_000)
@@ -190,9 +192,9 @@ def check_noise(
     True
     """
     started = now()
-    if not isinstance(noise, NoiseLaw):
+    if not isinstance(noise, NoiseDistribution):
         raise OptionError(
-            f"noise={shorten(noise)} is not a law of noise; use an instance such as LaplaceNoise(scale=2.0)."
+            f"noise={shorten(noise)} is not a distribution of noise; use an instance such as LaplaceNoise(scale=2.0)."
         )
     sampler, seed = picked(as_sampler(mechanism, name), output), checked_seed(seed)
     drawn = draw_runs(sampler, dataset, runs, seed, jobs, progress, checks_to_ignore(ignore))
@@ -227,9 +229,9 @@ def check_noise(
     )
 
 
-def _shape_method(noise: NoiseLaw, shapes: list[Point]) -> str:
+def _shape_method(noise: NoiseDistribution, shapes: list[Point]) -> str:
     if not noise.is_discrete:
-        return "Anderson-Darling (limiting law)"
+        return "Anderson-Darling (limiting distribution)"
     squares = any(point.at.startswith("chi-square") for point in shapes)
     return "exact limits of cells" + ", and chi-square (simulated)" * squares
 
@@ -359,23 +361,29 @@ def _worst(points: list[Point]) -> Point:
     return max(points, key=lambda point: (point.is_outside, point.excess))
 
 
-def _scale_points(noise: Array, law: NoiseLaw, allowed: tuple[float, float], alpha: float) -> list[Point]:
+def _scale_points(
+    noise: Array, distribution: NoiseDistribution, allowed: tuple[float, float], alpha: float
+) -> list[Point]:
     def point(at: str, values: Array, share: float) -> Point:
-        estimate, lower, upper = law.scale_interval(values, share)
+        estimate, lower, upper = distribution.scale_interval(values, share)
         if not (upper < 2.0 * estimate or lower > allowed[1] or upper < allowed[0]):
             lower, upper = -math.inf, math.inf  # half of the noise would not be found, so that nothing was tested
         return Point(at=at, estimate=estimate, lower=lower, upper=upper, low=allowed[0], high=allowed[1])
 
     # All coordinates have equally many values, so the limits grow with the estimate: the extremes bound the others.
-    estimates = law.estimate(noise)
-    return _points_of(law.parameter, noise, {int(estimates.argmin()), int(estimates.argmax())}, alpha, point)
+    estimates = distribution.estimate(noise)
+    return _points_of(distribution.parameter, noise, {int(estimates.argmin()), int(estimates.argmax())}, alpha, point)
 
 
-def _bias_points(noise: Array, law: NoiseLaw, allowed: tuple[float, float], alpha: float) -> list[Point]:
-    means = sorted(law.with_value(value).mean - law.mean for value in allowed)
+def _bias_points(
+    noise: Array, distribution: NoiseDistribution, allowed: tuple[float, float], alpha: float
+) -> list[Point]:
+    means = sorted(distribution.with_value(value).mean - distribution.mean for value in allowed)
 
     def point(at: str, values: Array, share: float) -> Point:
-        estimate, lower, upper = (end - law.mean for end in law.mean_interval(values, share, allowed[1]))
+        estimate, lower, upper = (
+            end - distribution.mean for end in distribution.mean_interval(values, share, allowed[1])
+        )
         return Point(at=at, estimate=estimate, lower=lower, upper=upper, low=means[0], high=means[1])
 
     return _points_of("bias", noise, set(range(noise.shape[1])), alpha, point)
@@ -392,12 +400,16 @@ def _points_of(
     return [point(name, noise.ravel(), alpha / 2), _worst(own)]
 
 
-def _shape_points(values: Array, law: NoiseLaw, allowed: tuple[float, float], shares: dict[str, float]) -> list[Point]:
-    """Return distances of the sorted noise from the nearest allowed law, cells of integers, and impossible values."""
+def _shape_points(
+    values: Array, distribution: NoiseDistribution, allowed: tuple[float, float], shares: dict[str, float]
+) -> list[Point]:
+    """Return distances of the sorted noise from the nearest allowed distribution, cells of integers, and impossible
+    values.
+    """
     n = len(values)
 
-    def point(at: str, distance: Callable[[NoiseLaw], float], radius: float) -> Point:
-        found = least(lambda value: distance(law.with_value(value)), allowed)
+    def point(at: str, distance: Callable[[NoiseDistribution], float], radius: float) -> Point:
+        found = least(lambda value: distance(distribution.with_value(value)), allowed)
         return Point(at=at, estimate=found, lower=max(found - radius, 0.0), upper=found + radius, low=0.0, high=0.0)
 
     points = [
@@ -407,8 +419,8 @@ def _shape_points(values: Array, law: NoiseLaw, allowed: tuple[float, float], sh
             ks_radius(n, alpha=shares["distance"]) + GRID,  # rounding moves F by less, as no density exceeds 1/scale
         )
     ]
-    if isinstance(law, GeometricNoise):
-        points += _cell_points(values, law, allowed, shares["tails"])
+    if isinstance(distribution, GeometricNoise):
+        points += _cell_points(values, distribution, allowed, shares["tails"])
     else:
         points.append(
             point(
@@ -417,37 +429,49 @@ def _shape_points(values: Array, law: NoiseLaw, allowed: tuple[float, float], sh
                 ad_radius(n, alpha=shares["tails"]) + GRID,
             )
         )
-    if law.impossible:
-        hits = np.array([np.count_nonzero(~law.with_value(allowed[1]).is_possible(values))])
-        lower, upper = (float(end[0]) for end in cell_limits(hits, n, alpha=shares["support"]))
-        share = float(hits[0]) / n
-        points.append(Point(at=f"share of {law.impossible}", estimate=share, lower=lower, upper=upper, high=0.0))
+    if distribution.impossible:
+        counts = np.array([np.count_nonzero(~distribution.with_value(allowed[1]).is_possible(values))])
+        lower, upper = (float(end[0]) for end in cell_limits(counts, n, alpha=shares["support"]))
+        share = float(counts[0]) / n
+        points.append(
+            Point(at=f"share of {distribution.impossible}", estimate=share, lower=lower, upper=upper, high=0.0)
+        )
     return points
 
 
-def _on_grid(values: Array, law: NoiseLaw) -> Array:
-    """Round the noise of an integer law to integers, correcting errors of floating-point differences."""
-    return np.asarray(np.where(law.is_possible(values), np.rint(values), values)) if law.is_discrete else values
+def _on_grid(values: Array, distribution: NoiseDistribution) -> Array:
+    """Round the noise of an integer distribution to integers, correcting errors of floating-point differences."""
+    return (
+        np.asarray(np.where(distribution.is_possible(values), np.rint(values), values))
+        if distribution.is_discrete
+        else values
+    )
 
 
-def _cell_points(values: Array, law: GeometricNoise, allowed: tuple[float, float], alpha: float) -> list[Point]:
+def _cell_points(
+    values: Array, distribution: GeometricNoise, allowed: tuple[float, float], alpha: float
+) -> list[Point]:
     """Return the worst probability among cells of integers and the even integers, and chi-square over all cells."""
-    whole, cells = np.rint(values), law.cells(len(values))
+    whole, cells = np.rint(values), distribution.cells(len(values))
     edges = np.searchsorted(whole, [first for first, _ in cells[1:]])
     inside = np.diff([0, *edges, len(whole)])
     squares = []
     if allowed[0] == allowed[1] and len(cells) > 1 and _CHI_SQUARE * alpha >= LEAST_SIMULATED:
-        chances = np.array([law.cell_probability(*cell) for cell in cells])
+        chances = np.array([distribution.cell_probability(*cell) for cell in cells])
         radius = chi_square_radius(len(values), tuple(chances.tolist()), alpha=_CHI_SQUARE * alpha)
         found = chi_square_distance(inside, chances)
         lower = max(found - radius, 0.0)
         at = f"chi-square distance of {len(cells)} cells"
         squares.append(Point(at=at, estimate=found, lower=lower, upper=found + radius, low=0.0, high=0.0))
         alpha *= 1 - _CHI_SQUARE
-    hits = np.append(inside, np.count_nonzero(whole % 2 == 0))
-    lows, highs = cell_limits(hits, len(values), alpha=alpha)
-    laws = [law.with_value(float(value)) for value in np.linspace(*allowed, 65 if allowed[0] < allowed[1] else 1)]
-    chances = np.array([[*(one.cell_probability(*cell) for cell in cells), one.even_probability()] for one in laws])
+    counts = np.append(inside, np.count_nonzero(whole % 2 == 0))
+    lows, highs = cell_limits(counts, len(values), alpha=alpha)
+    distributions = [
+        distribution.with_value(float(value)) for value in np.linspace(*allowed, 65 if allowed[0] < allowed[1] else 1)
+    ]
+    chances = np.array(
+        [[*(one.cell_probability(*cell) for cell in cells), one.even_probability()] for one in distributions]
+    )
     # As the scale grows, the probability of a cell rises and falls at most once. Between two grid values it exceeds
     # both by at most its change between the neighbouring values.
     slack = np.abs(np.diff(chances, axis=0)).max(axis=0, initial=0.0) + 1e-12
@@ -457,7 +481,7 @@ def _cell_points(values: Array, law: GeometricNoise, allowed: tuple[float, float
         [
             Point(
                 at=f"probability of {names[i]}",
-                estimate=float(hits[i]) / len(values),
+                estimate=float(counts[i]) / len(values),
                 lower=float(lows[i]),
                 upper=float(highs[i]),
                 low=float(low[i]),
@@ -469,18 +493,18 @@ def _cell_points(values: Array, law: GeometricNoise, allowed: tuple[float, float
     return [worst, *squares]
 
 
-def _notes(law: NoiseLaw, scales: list[Point], biases: list[Point], shapes: list[Point]) -> list[str]:
+def _notes(distribution: NoiseDistribution, scales: list[Point], biases: list[Point], shapes: list[Point]) -> list[str]:
     """Explain the consequences of the deviations for privacy and utility."""
     notes = []
     scale, bias = _worst(scales), _worst(biases)
-    is_biased = bias.is_outside and (law.is_symmetric or not scale.is_outside)
+    is_biased = bias.is_outside and (distribution.is_symmetric or not scale.is_outside)
     if is_biased:
         notes.append(
             f"the mean of the noise is off by {bias.estimate:.3g}: the outputs are biased, or `answer` is not the "
             "exact answer; scale and shape are measured around `answer`, so a bias alone can change them"
         )
     if scale.is_outside:
-        found = f"{scale.at} {scale.estimate:.4g}, claimed {law.value:.4g}{_guess(law, scale)}"
+        found = f"{scale.at} {scale.estimate:.4g}, claimed {distribution.value:.4g}{_guess(distribution, scale)}"
         if scale.upper < scale.low:
             notes.append(f"less noise than claimed ({found}): privacy is lost")
         else:
@@ -490,17 +514,17 @@ def _notes(law: NoiseLaw, scales: list[Point], biases: list[Point], shapes: list
             )
     if any(point.is_outside for point in shapes) and not is_biased:
         notes.append(
-            "the shape is compared with the claimed law including its scale, so a wrong scale alone changes it"
+            "the shape is compared with the claimed distribution including its scale, so a wrong scale alone changes it"
             if scale.is_outside
-            else "the scale fits but the shape does not: a guarantee based on this law fails for any scale"
+            else "the scale fits but the shape does not: a guarantee based on this distribution fails for any scale"
         )
     return notes
 
 
-def _guess(law: NoiseLaw, point: Point) -> str:
+def _guess(distribution: NoiseDistribution, point: Point) -> str:
     """Name a likely confusion if the scale is near a number that it explains."""
-    value, wrong = law.value, []
-    if law.parameter == "sigma":
+    value, wrong = distribution.value, []
+    if distribution.parameter == "sigma":
         wrong += [
             (value**2, "its square, as if the variance were passed for the standard deviation"),
             (math.sqrt(value), "its square root, as if the standard deviation were passed for the variance"),

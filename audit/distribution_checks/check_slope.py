@@ -124,8 +124,8 @@ def check_slope(
             runs=times,
         )
     counts = np.zeros(len(u), np.int64)
-    for key, hits in found.items():
-        counts[places[key]] += hits
+    for key, seen in found.items():
+        counts[places[key]] += seen
     if np.abs(u).max() > 1e3 * np.ptp(u):  # a large common offset would cost digits of the differences
         u = u - u.max()
     points = slope_points(u, counts, slope, alpha)
@@ -168,8 +168,8 @@ def slope_points(u: npt.NDArray[np.float64], counts: npt.NDArray[np.int64], slop
     best, below = int(u.argmax()), np.flatnonzero(u < u.max())
     for place in below:
         step = float(u[place] - u[best])
-        hits, either = int(counts[place]), int(counts[place] + counts[best])
-        values = (hits / max(either, 1), *probability_limits(hits, either, alpha=alpha / (2 * len(below))))
+        seen, either = int(counts[place]), int(counts[place] + counts[best])
+        values = (seen / max(either, 1), *probability_limits(seen, either, alpha=alpha / (2 * len(below))))
         estimate, upper, lower = (float(logit(value)) / step for value in values)
         at = f"utilities {u[place]:g} and {u[best]:g}"
         points.append(Point(at=at, estimate=estimate, lower=lower, upper=upper, low=slope, high=slope))

@@ -1,4 +1,5 @@
-"""Distances of samples from a fully specified law, with critical values: Kolmogorov-Smirnov, Anderson-Darling, cells.
+"""Distances of samples from a fully specified distribution, with critical values: Kolmogorov-Smirnov, Anderson-Darling,
+cells.
 
 The critical values hold for every sample size from 40 on and for error probabilities as small as 1e-12.
 
@@ -30,9 +31,10 @@ _LEAST_LOG = -745.0  # logarithm of the smallest double; this floor only makes a
 
 
 def ks_distance(values: Array, cdf: Callable[[Array], Array], cdf_below: Callable[[Array], Array]) -> float:
-    """Return the largest distance between the empirical distribution function of sorted values and that of the law.
+    """Return the largest distance between the empirical distribution function of sorted values and that of the
+    distribution.
 
-    `cdf` and `cdf_below` are Pr[X ≤ v] and Pr[X < v] of an array v; the same function if the law has no atoms.
+    `cdf` and `cdf_below` are Pr[X ≤ v] and Pr[X < v] of an array v; the same function if the distribution has no atoms.
     """
     last = np.flatnonzero(np.append(values[1:] != values[:-1], True))
     distinct, upto = values[last], (last + 1) / len(values)
@@ -42,9 +44,9 @@ def ks_distance(values: Array, cdf: Callable[[Array], Array], cdf_below: Callabl
 
 @lru_cache(maxsize=64)
 def ks_radius(n: int, *, alpha: float) -> float:
-    """Return a distance that independent draws from any law exceed with probability at most `alpha`.
+    """Return a distance that independent draws from any distribution exceed with probability at most `alpha`.
 
-    It is exact for laws without atoms, and conservative for others.
+    It is exact for distributions without atoms, and conservative for others.
 
     References
     ----------
@@ -76,11 +78,11 @@ def ad_distance(log_cdf: Array, log_sf: Array) -> float:
 
 
 def ad_radius(n: int, *, alpha: float) -> float:
-    """Return a distance √(A²/n) that draws from the law exceed with probability at most `alpha`, for n ≥ 40.
+    """Return a distance √(A²/n) that draws from the distribution exceed with probability at most `alpha`, for n ≥ 40.
 
-    It uses the limiting law of A². For 40 draws the tails of this law are too small by 1 to 2% of themselves (simulated
-    with 4·10⁶ samples for alpha from .05 to 1e-3; less for smaller alpha), and the error falls as 1/n. Reducing alpha
-    by this share covers the error.
+    It uses the limiting distribution of A². For 40 draws the tails of this distribution are too small by 1 to 2% of
+    themselves (simulated with 4·10⁶ samples for alpha from .05 to 1e-3; less for smaller alpha), and the error falls as
+    1/n. Reducing alpha by this share covers the error.
     """
     return math.sqrt(ad_critical(alpha * (1 - 1 / n)) / n)
 
@@ -118,9 +120,9 @@ def ad_critical(alpha: float) -> float:
     return float(brentq(lambda z: ad_tail(z) - alpha, _SURELY_SMALL, 2.0 - 1.1 * math.log(alpha), xtol=1e-12))
 
 
-def chi_square_distance(hits: npt.NDArray[np.int64], chances: Array) -> float:
+def chi_square_distance(counts: npt.NDArray[np.int64], chances: Array) -> float:
     """Return √(χ²/n) (Pearson 1900): the distance of the shares of cells from their probabilities."""
-    shares = hits / hits.sum()
+    shares = counts / counts.sum()
     return math.sqrt(float(np.sum((shares - chances) ** 2 / chances)))
 
 
@@ -131,10 +133,15 @@ def chi_square_radius(n: int, chances: tuple[float, ...], *, alpha: float) -> fl
     It is the r-th largest of M simulated distances, r = `safe_rank` (Wilks 1941), with a fixed seed. The radius is too
     small with probability at most 1e-6.
     """
-    samples, law, rng = math.ceil(_SIMULATED_BEYOND / alpha), np.array(chances), np.random.default_rng(0)
+    samples, distribution, rng = math.ceil(_SIMULATED_BEYOND / alpha), np.array(chances), np.random.default_rng(0)
     distances = np.concatenate(
         [
-            np.sqrt(((rng.multinomial(n, law / law.sum(), size=size) / n - law) ** 2 / law).sum(axis=1))
+            np.sqrt(
+                (
+                    (rng.multinomial(n, distribution / distribution.sum(), size=size) / n - distribution) ** 2
+                    / distribution
+                ).sum(axis=1)
+            )
             for size in [_AT_A_TIME] * (samples // _AT_A_TIME) + [samples % _AT_A_TIME]
         ]
     )
@@ -149,9 +156,9 @@ def safe_rank(samples: int, alpha: float) -> int:
     return int(binom.ppf(_UNLUCKY, samples, alpha))
 
 
-def cell_limits(hits: npt.NDArray[np.int64], n: int, *, alpha: float) -> tuple[Array, Array]:
+def cell_limits(counts: npt.NDArray[np.int64], n: int, *, alpha: float) -> tuple[Array, Array]:
     """Return Clopper and Pearson's limits for the probability of each cell, with joint confidence 1 − alpha."""
-    return limits(hits.astype(np.float64), n, alpha=alpha / (2 * len(hits)))
+    return limits(counts.astype(np.float64), n, alpha=alpha / (2 * len(counts)))
 
 
 def cell_words(cell: tuple[float, float]) -> str:
@@ -165,7 +172,9 @@ def cell_words(cell: tuple[float, float]) -> str:
 
 
 def least(distance: Callable[[float], float], allowed: tuple[float, float]) -> float:
-    """Return the distance from the nearest law with an allowed scale; a distance falls and then rises in the scale."""
+    """Return the distance from the nearest distribution with an allowed scale; a distance falls and then rises in the
+    scale.
+    """
     from scipy.optimize import minimize_scalar
 
     if allowed[0] == allowed[1]:

@@ -265,11 +265,11 @@ def tally(outputs: Outputs) -> tuple[Counter[Any], dict[Any, Any]]:
         return Counter(dict(zip(keys, times.tolist(), strict=True))), dict(zip(keys, values, strict=True))
     if outputs.dtype == object:  # a key is computed once for equal outputs
         found = Counter(outputs.tolist())
-        values, hits = list(found), list(found.values())
+        values, seen = list(found), list(found.values())
     else:
         _, first, times = np.unique(row_keys(outputs), return_index=True, return_counts=True)
-        values, hits = outcome_list(outputs[first]), times.tolist()
-    for value, number in zip(values, hits, strict=True):
+        values, seen = outcome_list(outputs[first]), times.tolist()
+    for value, number in zip(values, seen, strict=True):
         key = outcome_key(value)
         names.setdefault(key, value)
         counts[key] += number

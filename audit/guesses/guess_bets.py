@@ -27,7 +27,7 @@ from .guess_counts import LARGEST_LOG_ODDS
 
 # The probability that few enough of a walk's guesses are incorrect at one of several numbers of guesses.
 
-_WIDTH, _LEAST = 9.0, 40.0  # standard deviations, and guesses, to which a binomial law is cut
+_WIDTH, _LEAST = 9.0, 40.0  # standard deviations, and guesses, to which a binomial distribution is cut
 _DROPPED = 1e-20  # mass of a value at the ends that is no longer followed; it counts as having crossed
 _DIRECT = 512  # length up to which sums are formed directly
 
@@ -36,27 +36,27 @@ _DIRECT = 512  # length up to which sums are formed directly
 def walk_crossing(numbers: tuple[int, ...], most_wrong: tuple[int, ...], log_odds: float) -> float:
     """Probability that for some k at most `most_wrong[k]` of the first `numbers[k]` guesses are incorrect.
 
-    Exact up to about 1e-14: the law of the incorrect guesses of walks that have not crossed is carried from number to
-    number. `most_wrong` is −1 where no walk crosses; guesses are independent, and right with these log-odds.
+    Exact up to about 1e-14: the distribution of the incorrect guesses of walks that have not crossed is carried from
+    number to number. `most_wrong` is −1 where no walk crosses; guesses are independent, and right with these log-odds.
     """
-    law, first, crossed, before = np.ones(1), 0, 0.0, 0
+    distribution, first, crossed, before = np.ones(1), 0, 0.0, 0
     for number, most in zip(numbers, most_wrong, strict=True):
         step, least = _binomial(number - before, log_odds)
-        law, first, before = _sum(law, step), first + least, number
+        distribution, first, before = _sum(distribution, step), first + least, number
         inside = most - first + 1
         if inside > 0:
-            crossed += float(law[:inside].sum())
-            law, first = law[inside:], most + 1
-        kept = np.flatnonzero(law > _DROPPED)
+            crossed += float(distribution[:inside].sum())
+            distribution, first = distribution[inside:], most + 1
+        kept = np.flatnonzero(distribution > _DROPPED)
         if not len(kept):
             break
-        crossed += float(law[: kept[0]].sum())
-        law, first = law[kept[0] : kept[-1] + 1], first + int(kept[0])
+        crossed += float(distribution[: kept[0]].sum())
+        distribution, first = distribution[kept[0] : kept[-1] + 1], first + int(kept[0])
     return min(crossed, 1.0)
 
 
 def _binomial(trials: int, log_odds: float) -> tuple[Array, int]:
-    """Return the law of the wrong ones of so many guesses without its far tails, and its first value."""
+    """Return the distribution of the wrong ones of so many guesses without its far tails, and its first value."""
     odds = math.exp(min(max(-log_odds, -LARGEST_LOG_ODDS), LARGEST_LOG_ODDS))  # of an incorrect guess
     wrong = float(expit(-log_odds))
     mean, spread = trials * wrong, math.sqrt(trials * wrong * float(expit(log_odds)))
@@ -66,17 +66,17 @@ def _binomial(trials: int, log_odds: float) -> tuple[Array, int]:
     below = np.arange(mode, max(0, math.floor(mean - _WIDTH * spread - _LEAST)), -1, dtype=np.float64)
     up = np.cumprod((trials - above) / (above + 1.0) * odds)
     down = np.cumprod(below / (trials - below + 1.0) / odds)
-    law = np.concatenate([down[::-1], [1.0], up])
-    return law / law.sum(), mode - len(down)
+    distribution = np.concatenate([down[::-1], [1.0], up])
+    return distribution / distribution.sum(), mode - len(down)
 
 
-def _sum(law: Array, step: Array) -> Array:
-    """The law of a sum of independent numbers."""
-    if min(len(law), len(step)) <= _DIRECT:
-        return np.convolve(law, step)
-    length = len(law) + len(step) - 1
+def _sum(distribution: Array, step: Array) -> Array:
+    """The distribution of a sum of independent numbers."""
+    if min(len(distribution), len(step)) <= _DIRECT:
+        return np.convolve(distribution, step)
+    length = len(distribution) + len(step) - 1
     size = next_fast_len(length, real=True)
-    return np.maximum(irfft(rfft(law, size) * rfft(step, size), size)[:length], 0.0)
+    return np.maximum(irfft(rfft(distribution, size) * rfft(step, size), size)[:length], 0.0)
 
 
 # 1 − κ is about the rate of incorrect guesses for which a share is best: from one in 10⁴ to nearly as many as right

@@ -62,9 +62,9 @@ from .findings import FALSE_ALARM, Finding, HealthCheck
 # Statistics of dependence between runs, from their order: between successive runs, or between runs on x and on y.
 #
 # Outputs of any kind are split into two halves as evenly as possible. Only the order of the halves matters: in
-# independent runs all orders are equally likely, for any law of the outputs.
+# independent runs all orders are equally likely, for any distribution of the outputs.
 
-_SERIAL_LEAST = 500  # block size from which the normal law holds for correlations this far in the tails
+_SERIAL_LEAST = 500  # block size from which the normal distribution holds for correlations this far in the tails
 _EVEN = 0.3  # smallest share of the smaller half for which it holds
 _LOOKED_AT = 4_096  # runs on each dataset compared at all lags: .3 ms
 _WATCHED = 65_536  # runs on one dataset that are checked for a change
@@ -155,17 +155,17 @@ def coupling(blocks_x: list[Outputs], blocks_y: list[Outputs], *, alpha: float) 
     both = np.rint(products[lags])  # a negative lag counts from the end
     total_x, total_y = (np.concatenate([[0.0], np.cumsum(side, dtype=np.float64)]) for side in (in_x, in_y))
     first = np.maximum(-lags, 0)  # first paired run on x; all pairs lie within the n runs
-    hits_x = total_x[first + pairs.astype(np.int64)] - total_x[first]
+    count_x = total_x[first + pairs.astype(np.int64)] - total_x[first]
     first = np.maximum(lags, 0)
-    hits_y = total_y[first + pairs.astype(np.int64)] - total_y[first]
-    expected = hits_x * hits_y / pairs
-    variance = expected * (pairs - hits_x) * (pairs - hits_y) / (pairs * (pairs - 1.0))
+    count_y = total_y[first + pairs.astype(np.int64)] - total_y[first]
+    expected = count_x * count_y / pairs
+    variance = expected * (pairs - count_x) * (pairs - count_y) / (pairs * (pairs - 1.0))
     score = np.abs(both - expected) / np.sqrt(np.maximum(variance, 1e-300))
     score[variance <= 0.0] = 0.0
     most = int(np.argmax(score))
     if score[most] < _SUSPICIOUS:
         return None
-    counted = [int(part[most]) for part in (pairs, hits_x, hits_y, both)]
+    counted = [int(part[most]) for part in (pairs, count_x, count_y, both)]
     chance = min(1.0, 2.0 * _OVER * len(lags) * hypergeometric_tail(counted[3], counted[1], counted[2], counted[0]))
     if chance > alpha:
         return None
@@ -326,16 +326,16 @@ _MARKED = 128  # most pilot blocks whose stretches are compared
 _PARTS = 16
 _IN_PARTS = f"{_PARTS} parts of the main phase"
 _WHY_UNSTEADY = "the runs of a call share randomness, or the mechanism keeps state."
-_EVENTS = "hits", "hits of the second event"  # those that are tested
+_EVENTS = "counts", "counts of the second event"  # those that are tested
 
 
 def spreads(blocks: list[Outputs], counts: BlockCounts) -> list[Spread]:
-    """Return the spread of the hits, and of the pilot outputs in each half, over the blocks on one dataset."""
-    return [*_spread_of_hits(counts), *spread_of_halves(blocks)]
+    """Return the spread of the counts, and of the pilot outputs in each half, over the blocks on one dataset."""
+    return [*_spread_of_counts(counts), *spread_of_halves(blocks)]
 
 
 def unsteady_blocks(side: str, seen: list[Spread], alpha: float) -> list[Finding]:
-    """Find hits or halves that vary between the blocks on one dataset more, or less, than in independent runs."""
+    """Find counts or halves that vary between the blocks on one dataset more, or less, than in independent runs."""
     found = next((spread for spread in seen if spread.pvalue <= alpha), None)
     if found is None:
         return []
@@ -347,7 +347,7 @@ def unsteady_blocks(side: str, seen: list[Spread], alpha: float) -> list[Finding
 
 
 def unsteady_on_both(seen_x: list[Spread], seen_y: list[Spread], alpha: float) -> list[Finding]:
-    """Find unsteady hits by the product of the independent p-values on x and on y, if neither suffices alone."""
+    """Find unsteady counts by the product of the independent p-values on x and on y, if neither suffices alone."""
     on_y = {_kind(spread): spread for spread in seen_y}
     for x in seen_x:
         y = on_y.get(_kind(x))
@@ -364,16 +364,16 @@ def _kind(spread: Spread) -> tuple[str, bool]:
     return spread.what, spread.between == _IN_PARTS
 
 
-def _spread_of_hits(counts: BlockCounts) -> list[Spread]:
+def _spread_of_counts(counts: BlockCounts) -> list[Spread]:
     number, found = len(counts.sizes), []
     for n_parts, between in ((number, f"{number:,} blocks"), (_PARTS, _IN_PARTS)):
         if number == 0 or n_parts > number:
             continue
         starts = np.arange(n_parts) * number // n_parts
         sizes = np.add.reduceat(counts.sizes, starts).tolist()
-        for name, blocks in zip(_EVENTS, (counts.hits, *counts.others), strict=False):
-            hits = np.add.reduceat(blocks, starts).tolist()
-            found.append(Spread(name, between, *dispersion_pvalue(hits, sizes)))
+        for name, blocks in zip(_EVENTS, (counts.counts, *counts.others), strict=False):
+            seen = np.add.reduceat(blocks, starts).tolist()
+            found.append(Spread(name, between, *dispersion_pvalue(seen, sizes)))
     return found
 
 
@@ -416,7 +416,8 @@ def _repeated_heads(side: str, blocks: list[Outputs], counts: BlockCounts, alpha
     if repeats == 0:
         return []
     # Independent blocks agree by chance with probability (Σ pᵢ²)^length; a constant output always agrees. For pilot
-    # blocks the law given all their outputs is known. The limit, this chance and that law have a third of alpha each.
+    # blocks the distribution given all their outputs is known. The limit, this chance and that distribution have a
+    # third of alpha each.
     limit = math.log(alpha / 3) - math.log(math.comb(len(marks), 2))
     is_found = length * math.log(agreement(blocks, alpha / 3)) <= limit
     if not is_found and len(set(kept)) < len(kept):
@@ -523,7 +524,7 @@ def _examine(
         used_again = serial or ([] if all_differ else noise_used_again(side, blocks, alpha))
         is_said = bool(used_again) and HealthCheck.SERIAL_DEPENDENCE not in ignore
         unsteady = changed or ([] if is_said else unsteady_blocks(side, spread, alpha))
-        found += is_same or unsteady  # repeated blocks also make hits unsteady
+        found += is_same or unsteady  # repeated blocks also make counts unsteady
         found += used_again
         in_order.append(changed + serial)
     if not any(finding.check not in ignore for finding in found):

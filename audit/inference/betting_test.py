@@ -142,7 +142,7 @@ with two for both directions, on the best events and on outputs seen on one data
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JointCounts:
-    """Pairs of runs, one on each dataset, classified by which of the two are hits.
+    """Pairs of runs, one on each dataset, classified by which of the two are counts.
 
     Attributes
     ----------
@@ -168,9 +168,9 @@ class JointCounts:
 
     @property
     def counts(self) -> Counts:
-        """Hits on each side, with p in place of x."""
+        """Counts on each side, with p in place of x."""
         return Counts(
-            hits_x=self.both + self.only_p, runs_x=self.runs, hits_y=self.both + self.only_q, runs_y=self.runs
+            count_x=self.both + self.only_p, runs_x=self.runs, count_y=self.both + self.only_q, runs_y=self.runs
         )
 
     def followed_by(self, other: JointCounts) -> JointCounts:
@@ -311,8 +311,8 @@ class Wealth:
     def n_refuted(self, alpha: float) -> int:
         """Return the number of leading members that are all refuted.
 
-        With members in increasing order of strength, the last refuted member is the running lower bound: it ever
-        exceeds the true strength with probability at most alpha.
+        With members in increasing order of privacy parameter, the last refuted member is the running lower bound: it
+        ever exceeds the true privacy parameter with probability at most alpha.
         """
         refuted = self.log_peak >= -math.log(check_alpha(alpha))
         return int(np.argmin(refuted)) if not refuted.all() else len(refuted)

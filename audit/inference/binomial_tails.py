@@ -2,8 +2,8 @@
 
 Every tail is rounded upward. For a small variance the tail is the sum of its terms; for a larger variance it is the
 normal bound of Zubkov & Serov (2013), A complete proof of universal inequalities for the distribution function of the
-binomial law, Theorem 1: Φ(z_k) ≤ Pr[X ≤ k] ≤ Φ(z_{k+1}), z_k = sgn(k − np) √(2n KL(k/n ‖ p)). This bound holds at any
-variance and is off by less than one hit, which is .01 standard errors at the default variance of the switch.
+binomial distribution, Theorem 1: Φ(z_k) ≤ Pr[X ≤ k] ≤ Φ(z_{k+1}), z_k = sgn(k − np) √(2n KL(k/n ‖ p)). This bound holds
+at any variance and is off by less than one hit, which is .01 standard errors at the default variance of the switch.
 
 Proof: docs/proofs/binomial.md
 """
@@ -22,35 +22,35 @@ Array = npt.NDArray[np.float64]
 NORMAL_FROM = 1e4
 """Variance from which the normal bound is used."""
 
-_REACH = 7.5  # standard deviations summed on each side; Bernstein: with 30 more hits, this omits less than 1e-12
+_REACH = 7.5  # standard deviations summed on each side; Bernstein: with 30 more counts, this omits less than 1e-12
 _REST = 1e-12
 _WIDE = 1e-9  # exceeds the error of the inverse beta functions
 _CACHED = 1 << 15  # entries of a matrix in one step: four times as fast as a single step
 _SAFETY = 1.0 + 1e-9  # exceeds the rounding error of the sums and of ndtr (below 1e-11)
 
 
-def upper_tail(hits: Array, runs: int, p: Array, p_complement: Array, *, normal_from: float = NORMAL_FROM) -> Array:
-    """Return upper bounds on Pr[Bin(runs, p) ≥ hits] in [0, 1], shape (rows, columns), nonincreasing in `hits`.
+def upper_tail(counts: Array, runs: int, p: Array, p_complement: Array, *, normal_from: float = NORMAL_FROM) -> Array:
+    """Return upper bounds on Pr[Bin(runs, p) ≥ counts] in [0, 1], shape (rows, columns), nonincreasing in `counts`.
 
     Parameters
     ----------
-    hits : ndarray, shape (rows, columns)
+    counts : ndarray, shape (rows, columns)
         Whole numbers, also below 0 or above `runs`.
     p, p_complement : ndarray, shape (rows,)
         The probability of each row and its complement.
     normal_from : float
         Variance from which the normal bound replaces the slower sum.
     """
-    bound = np.empty(hits.shape)
+    bound = np.empty(counts.shape)
     small = runs * p * p_complement < normal_from
     for which, tail in ((np.flatnonzero(small), _summed_tail), (np.flatnonzero(~small), _normal_tail)):
-        for some in row_slices(len(which), hits.shape[1]):
+        for some in row_slices(len(which), counts.shape[1]):
             rows = which[some]
-            bound[rows] = tail(hits[rows], runs, p[rows], p_complement[rows])
+            bound[rows] = tail(counts[rows], runs, p[rows], p_complement[rows])
     bound *= _SAFETY
     np.minimum(bound, 1.0, out=bound)
-    bound[hits <= 0] = 1.0
-    bound[hits > runs] = 0.0
+    bound[counts <= 0] = 1.0
+    bound[counts > runs] = 0.0
     return bound
 
 
@@ -61,33 +61,33 @@ def row_slices(rows: int, columns: int) -> list[slice]:
 
 
 def varied_upper_tail(
-    hits: Array, runs: Array, p: Array, p_complement: Array, is_small: npt.NDArray[np.bool_]
+    counts: Array, runs: Array, p: Array, p_complement: Array, is_small: npt.NDArray[np.bool_]
 ) -> Array:
     """Return `upper_tail` for runs that differ between the columns.
 
     Parameters
     ----------
-    hits, runs : ndarray, shape (rows, columns)
-        Whole numbers; in every row, hits nondecreasing and runs nonincreasing.
+    counts, runs : ndarray, shape (rows, columns)
+        Whole numbers; in every row, counts nondecreasing and runs nonincreasing.
     p, p_complement, is_small : ndarray, shape (rows,)
         Of each row: the probability, its complement, and whether the normal bound, which is off by less than one hit,
         is replaced by the incomplete beta function, where it is neither 0 nor 1.
     """
-    bound = _normal_tail(hits, runs, p, p_complement)
+    bound = _normal_tail(counts, runs, p, p_complement)
     bound *= _SAFETY
-    is_near = is_small[:, None] & (bound > _REST) & (bound < 1.0 - _REST) & (hits > 0.0) & (hits <= runs)
-    near_p = np.broadcast_to(p[:, None], hits.shape)[is_near]
-    exact = betainc(hits[is_near], runs[is_near] - hits[is_near] + 1.0, near_p)
+    is_near = is_small[:, None] & (bound > _REST) & (bound < 1.0 - _REST) & (counts > 0.0) & (counts <= runs)
+    near_p = np.broadcast_to(p[:, None], counts.shape)[is_near]
+    exact = betainc(counts[is_near], runs[is_near] - counts[is_near] + 1.0, near_p)
     bound[is_near] = np.minimum(bound[is_near], exact * _SAFETY)
     np.minimum(bound, 1.0, out=bound)
-    bound[hits <= 0] = 1.0
-    bound[hits > runs] = 0.0
+    bound[counts <= 0] = 1.0
+    bound[counts > runs] = 0.0
     return bound
 
 
-def _normal_tail(hits: Array, runs: int | Array, p: Array, p_complement: Array) -> Array:
+def _normal_tail(counts: Array, runs: int | Array, p: Array, p_complement: Array) -> Array:
     mean, rest = (np.maximum(runs * side[:, None], 1e-30) for side in (p, p_complement))  # not divided by 0
-    away = np.clip(hits - 1.0 - mean, -mean, rest)  # hits − 1 is the k of the theorem
+    away = np.clip(counts - 1.0 - mean, -mean, rest)  # counts − 1 is the k of the theorem
     divergence, other = _entropy_gain(away / mean), _entropy_gain(-away / rest)
     divergence *= mean
     other *= rest
@@ -106,7 +106,7 @@ def _entropy_gain(u: Array) -> Array:
     return gain if at_limit is None else np.where(at_limit, 1.0, gain)
 
 
-def _summed_tail(hits: Array, runs: int, p: Array, p_complement: Array) -> Array:
+def _summed_tail(counts: Array, runs: int, p: Array, p_complement: Array) -> Array:
     mean, deviation = runs * p, np.sqrt(runs * p * p_complement)
     reach = np.ceil(_REACH * deviation + 30.0)
     first = np.clip(np.floor(mean) - reach, 0.0, runs)
@@ -116,7 +116,7 @@ def _summed_tail(hits: Array, runs: int, p: Array, p_complement: Array) -> Array
     # log C(runs, k) relative to its value at the mean: sums of log((runs − j)/(j + 1)).
     base = first.min()
     span = np.arange(base, first.max() + width - 1)
-    if len(span) <= 4 * hits.size + 10**6:
+    if len(span) <= 4 * counts.size + 10**6:
         log_choose = np.concatenate([[0.0], np.cumsum(np.log((runs - span) / (span + 1.0)))])
         log_weight = sliding_window_view(log_choose, width)[(first - base).astype(np.int64)]
     else:  # the rows are far apart, so each gets its own table
@@ -129,7 +129,7 @@ def _summed_tail(hits: Array, runs: int, p: Array, p_complement: Array) -> Array
     weight = np.exp(log_weight, out=log_weight)  # 1 at the mean's floor, and the next is below 1e17: no overflow
     from_above = np.zeros((len(p), width + 1))
     np.cumsum(weight[:, ::-1], axis=1, out=from_above[:, 1:])
-    outcomes = np.clip(first[:, None] + width - hits, 0, width).astype(np.int64)  # at or above the hits
+    outcomes = np.clip(first[:, None] + width - counts, 0, width).astype(np.int64)  # at or above the counts
     outcomes += (np.arange(len(p)) * (width + 1))[:, None]
     found: Array = from_above.ravel()[outcomes]
     # Dividing by the summed mass instead of 1 can only enlarge the tail.
@@ -138,7 +138,7 @@ def _summed_tail(hits: Array, runs: int, p: Array, p_complement: Array) -> Array
     return found
 
 
-def clopper_pearson(hits: int, runs: int, *, alpha: float) -> tuple[tuple[float, float], tuple[float, float]]:
+def clopper_pearson(counts: int, runs: int, *, alpha: float) -> tuple[tuple[float, float], tuple[float, float]]:
     """Return exact two-sided limits for a probability: (lower, 1 − lower), (upper, 1 − upper).
 
     Each limit is wrong with probability at most alpha/2 for every true probability.
@@ -147,30 +147,30 @@ def clopper_pearson(hits: int, runs: int, *, alpha: float) -> tuple[tuple[float,
     ----------
     Clopper & Pearson (1934).
     """
-    hit, miss = np.array([float(hits)]), np.array([float(runs - hits)])
+    hit, miss = np.array([float(counts)]), np.array([float(runs - counts)])
     low, high = _lower_limit(hit, runs, alpha / 2), _upper_limit(hit, runs, alpha / 2)
     low_rest, high_rest = _upper_limit(miss, runs, alpha / 2), _lower_limit(miss, runs, alpha / 2)
     return (float(low[0]), float(low_rest[0])), (float(high[0]), float(high_rest[0]))
 
 
-def probability_limits(hits: int, runs: int, *, alpha: float) -> tuple[float, float]:
+def probability_limits(counts: int, runs: int, *, alpha: float) -> tuple[float, float]:
     """Return the two `clopper_pearson` limits without their complements; without runs, 0 and 1."""
     if runs == 0:
         return 0.0, 1.0
-    (lower, _), (upper, _) = clopper_pearson(hits, runs, alpha=alpha)
+    (lower, _), (upper, _) = clopper_pearson(counts, runs, alpha=alpha)
     return lower, min(upper, 1.0)
 
 
-def limits(hits: Array, runs: float, *, alpha: float) -> tuple[Array, Array]:
+def limits(counts: Array, runs: float, *, alpha: float) -> tuple[Array, Array]:
     """Return Clopper-Pearson lower and upper limits, each wrong with probability at most `alpha`.
 
-    `hits` and the limits have shape (K,). A limit above ½ is one minus that for the misses, which is more accurate.
+    `counts` and the limits have shape (K,). A limit above ½ is one minus that for the misses, which is more accurate.
     """
-    low, high = _lower_limit(hits, runs, alpha), _upper_limit(hits, runs, alpha)
+    low, high = _lower_limit(counts, runs, alpha), _upper_limit(counts, runs, alpha)
     above = low > 0.5
-    low[above] = np.nextafter(1.0 - _upper_limit(runs - hits[above], runs, alpha), 0.0)
+    low[above] = np.nextafter(1.0 - _upper_limit(runs - counts[above], runs, alpha), 0.0)
     above = high > 0.5
-    high[above] = np.minimum(np.nextafter(1.0 - _lower_limit(runs - hits[above], runs, alpha), 2.0), 1.0)
+    high[above] = np.minimum(np.nextafter(1.0 - _lower_limit(runs - counts[above], runs, alpha), 2.0), 1.0)
     return low, high
 
 
@@ -184,19 +184,19 @@ def _hoeffding(runs: float, alpha: float) -> float:
     return math.sqrt(-math.log(alpha) / (2 * runs))
 
 
-def _lower_limit(hits: Array, runs: float, alpha: float) -> Array:
-    k = np.maximum(hits, 1.0)
+def _lower_limit(counts: Array, runs: float, alpha: float) -> Array:
+    k = np.maximum(counts, 1.0)
     limit = betaincinv(k, runs - k + 1, alpha)
     is_wrong = betainc(k, runs - k + 1, limit) > alpha * (1 + 1e-6)
     limit = np.where(is_wrong, betaincinv(np.maximum(k - 1, 1.0), runs - k + 2, alpha), limit)
     limit = np.where(np.isnan(limit), np.maximum(k / runs - _hoeffding(runs, alpha), 0.0), limit)
-    return np.where(hits > 0, limit * (1 - _WIDE), 0.0)
+    return np.where(counts > 0, limit * (1 - _WIDE), 0.0)
 
 
-def _upper_limit(hits: Array, runs: float, alpha: float) -> Array:
-    k = np.minimum(hits, runs - 1)
+def _upper_limit(counts: Array, runs: float, alpha: float) -> Array:
+    k = np.minimum(counts, runs - 1)
     limit = betainccinv(k + 1, runs - k, alpha)
     is_wrong = betaincc(k + 1, runs - k, limit) > alpha * (1 + 1e-6)
     limit = np.where(is_wrong, betainccinv(k + 2, np.maximum(runs - k - 1, 1.0), alpha), limit)
     limit = np.where(np.isnan(limit), k / runs + _hoeffding(runs, alpha), limit)
-    return np.where(hits < runs, np.minimum(limit * (1 + _WIDE), 1.0), 1.0)
+    return np.where(counts < runs, np.minimum(limit * (1 + _WIDE), 1.0), 1.0)

@@ -1,8 +1,9 @@
 """Simultaneous limits for nested events, and confidence bands for the privacy profile and the trade-off curve.
 
 C cells in an order fixed before the counts (such as decreasing score) define C − 1 nested events: S_j is the union of
-the first j cells, with probability p_j on x and q_j on y. The hits in S_j are binomial, so each of the 4(C − 1) limits
-is exact at level alpha/(4(C − 1)), and all hold together with probability 1 − alpha (Bonferroni). If they all hold:
+the first j cells, with probability p_j on x and q_j on y. The counts in S_j are binomial, so each of the 4(C − 1)
+limits is exact at level alpha/(4(C − 1)), and all hold together with probability 1 − alpha (Bonferroni). If they all
+hold:
 
 - *Profile.* δ(ε) = sup over events of Pr_x[S] − e^ε Pr_y[S] is at least its value at any S_j, so the lower limit holds
   for the supremum over all events. The upper limit holds only for the S_j, the empty event and the whole output space.

@@ -1,4 +1,4 @@
-"""Tests of dependence between runs: dispersion of hits between blocks, equal outputs within blocks, repeats, copies.
+"""Tests of dependence between runs: dispersion of counts between blocks, equal outputs within blocks, repeats, copies.
 
 The tests of blocks and of repeats are conditional on the pooled outputs: under the null the runs are in random order.
 The p-values are valid upper bounds for any counts.
@@ -19,28 +19,29 @@ from scipy.special import gammaln, logsumexp, xlogy
 from ..errors import OptionError
 from .binomial_tails import Array
 
-# Exponents of the two bounds: below ½, the limit of the chi-square law, for large deviances; negative for small ones.
+# Exponents of the two bounds: below ½, the limit of the chi-square distribution, for large deviances; negative for
+# small ones.
 _UPPER = np.linspace(0.06, 0.48, 8)
 _LOWER = -np.geomspace(0.1, 64.0, 8)
 _OVER = 1.0 + 1e-6  # exceeds the rounding errors
 _REACH = 64.0  # standard deviations
-_MANY_HITS, _UNSUSPICIOUS = 5.0, 3.0  # variance of a block's hits; standard errors of the deviance
+_MANY_COUNTS, _UNSUSPICIOUS = 5.0, 3.0  # variance of a block's counts; standard errors of the deviance
 _MOST_MOMENTS = 200  # most factorial moments in one bound
 
 
-def dispersion_pvalue(hits: Sequence[int], sizes: Sequence[int]) -> tuple[float, float]:
-    """Return the p-value of the null that all runs hit independently with one probability, and the deviance ratio.
+def dispersion_pvalue(counts: Sequence[int], sizes: Sequence[int]) -> tuple[float, float]:
+    """Return the p-value of independent runs with one probability of the event, and the deviance ratio.
 
-    Given the total number of hits, the p-value is at most a with probability at most a for every hit probability. It
+    Given the total number of counts, the p-value is at most a with probability at most a for every probability. It
     is twice a Chernoff bound on the deviance D = Σ wᵢ 2 bᵢ KL(hᵢ/bᵢ ‖ T/n), on the side where D lies. Blocks are
-    weighted by size, because randomness shared by the runs of a call shows in large blocks. With many hits, the ratio
+    weighted by size, because randomness shared by the runs of a call shows in large blocks. With many counts, the ratio
     of D to its mean is near 1 for independent runs, larger if the runs of a block share randomness, and smaller if the
     outputs of a block are balanced. Impossible counts raise an `OptionError`.
 
     Parameters
     ----------
-    hits : sequence of int
-        Hits of each block, 0 <= hits <= size.
+    counts : sequence of int
+        Counts of each block, 0 <= counts <= size.
     sizes : sequence of int
         Runs of each block, at least 1.
 
@@ -51,22 +52,22 @@ def dispersion_pvalue(hits: Sequence[int], sizes: Sequence[int]) -> tuple[float,
     >>> dispersion_pvalue([95, 104, 110, 91], [200] * 4)[0]
     1.0
     """
-    counts, blocks = np.asarray(hits, dtype=np.int64), np.asarray(sizes, dtype=np.int64)
-    if counts.shape != blocks.shape or np.any(blocks < 1) or np.any(counts < 0) or np.any(counts > blocks):
+    observed, blocks = np.asarray(counts, dtype=np.int64), np.asarray(sizes, dtype=np.int64)
+    if observed.shape != blocks.shape or np.any(blocks < 1) or np.any(observed < 0) or np.any(observed > blocks):
         raise OptionError(
-            "hits and sizes do not describe blocks; use one hits value for each size, 0 <= hits <= size, size >= 1.",
-            hits=hits,
+            "counts and sizes do not describe blocks; use a count for each size, 0 <= count <= size, size >= 1.",
+            counts=counts,
             sizes=sizes,
         )
-    total, runs = int(counts.sum()), int(blocks.sum())
+    total, runs = int(observed.sum()), int(blocks.sum())
     if len(blocks) < 2 or total in (0, runs):
         return 1.0, 1.0
     rate = total / runs
     weights = blocks / blocks.max()
-    found = float((weights * _deviance(counts, blocks, rate)).sum())
+    found = float((weights * _deviance(observed, blocks, rate)).sum())
     ratio = found / (float(weights.sum()) * (1.0 - 1.0 / len(blocks)))
     error = math.sqrt(2.0 * float((weights**2).sum())) / float(weights.sum())
-    if float(blocks.min()) * rate * (1.0 - rate) >= _MANY_HITS and abs(ratio - 1.0) < _UNSUSPICIOUS * error:
+    if float(blocks.min()) * rate * (1.0 - rate) >= _MANY_COUNTS and abs(ratio - 1.0) < _UNSUSPICIOUS * error:
         return 1.0, ratio  # saves the millisecond of a bound that would not be small
     exponents = _UPPER if ratio > 1.0 else _LOWER
     log_bound, log_gain = -exponents * found, np.zeros(len(exponents))
@@ -95,26 +96,26 @@ def product_pvalue(first: float, second: float) -> float:
     return product * (1.0 - math.log(product)) if product > 0.0 else 0.0
 
 
-def _deviance(hits: npt.NDArray[np.int64], size: npt.NDArray[np.int64] | int, rate: float) -> Array:
+def _deviance(counts: npt.NDArray[np.int64], size: npt.NDArray[np.int64] | int, rate: float) -> Array:
     """Return 2 b KL(h/b ‖ rate) for each count."""
-    misses = size - hits
-    return np.asarray(2.0 * (xlogy(hits, hits / (size * rate)) + xlogy(misses, misses / (size * (1.0 - rate)))))
+    misses = size - counts
+    return np.asarray(2.0 * (xlogy(counts, counts / (size * rate)) + xlogy(misses, misses / (size * (1.0 - rate)))))
 
 
 def _log_moments(size: int, rate: float, exponents: Array) -> tuple[Array, Array]:
     """Return upper bounds on ln E exp(t·deviance) of a block of `size` independent runs, for each exponent t < ½.
 
-    Also return the logarithm of the largest term of each mean; every term belongs to one number of hits. Terms within
+    Also return the logarithm of the largest term of each mean; every term belongs to one number of counts. Terms within
     64 standard deviations are summed. The term of a count beyond is at most exp((t − ½)·deviance), and the deviance
     grows outward.
     """
     reach = math.ceil(_REACH * math.sqrt(size * rate * (1.0 - rate))) + 1
     low, high = max(math.floor(size * rate) - reach, 0), min(math.ceil(size * rate) + reach, size)
-    hits = np.arange(low, high + 1)
-    log_law = gammaln(size + 1.0) - gammaln(hits + 1.0) - gammaln(size - hits + 1.0)
-    log_law += xlogy(hits, rate) + xlogy(size - hits, 1.0 - rate)
-    deviance = _deviance(hits, size, rate)
-    terms = log_law + exponents[:, None] * deviance
+    counts = np.arange(low, high + 1)
+    log_distribution = gammaln(size + 1.0) - gammaln(counts + 1.0) - gammaln(size - counts + 1.0)
+    log_distribution += xlogy(counts, rate) + xlogy(size - counts, 1.0 - rate)
+    deviance = _deviance(counts, size, rate)
+    terms = log_distribution + exponents[:, None] * deviance
     for number, at in ((low, 0), (size - high, -1)):
         if number:
             beyond = math.log(number) - (0.5 - exponents) * deviance[at]
@@ -224,10 +225,11 @@ _MORE = np.array([0.99, 0.25, 1 / 16, 1 / 64])[None, :]  # what outputs with one
 
 
 def copies_pvalue(numbers: npt.ArrayLike, runs: int) -> tuple[float, int]:
-    """Return the p-value of the null that the runs are independent draws from one law, and the number of copies.
+    """Return the p-value of the null that the runs are independent draws from one distribution, and the number of
+    copies.
 
-    The p-value is at most a with probability at most a, for every law. It is small if many different outputs occur
-    exactly k times, but few occur k − 1 or k + 1 times.
+    The p-value is at most a with probability at most a, for every distribution. It is small if many different outputs
+    occur exactly k times, but few occur k − 1 or k + 1 times.
 
     Parameters
     ----------

@@ -9,15 +9,15 @@ with equality for t = dP/dQ; for a = 1, the payoff on x is ln t and the right si
 of a payoff f on x minus that of a payoff g on y by a number C. Let A − B = C. For any shares with n λ = m κ the product
 of 1 + λ(f − A) over n runs on x and of 1 − κ(g − B) over m runs on y then has mean at most 1: a bet against the claim.
 
-The best t against a claim is the ratio dP'/dQ' of the nearest laws that it allows: its payoffs are normal to what the
-claim allows, so no other bet is farther above its limit, in standard errors of few outputs. It is nearly the soft
-clip of dP/dQ with log t + μ(f + g) = log dP/dQ, which a multiplier μ makes harder.
+The best t against a claim is the ratio dP'/dQ' of the nearest distributions that it allows: its payoffs are normal to
+what the claim allows, so no other bet is farther above its limit, in standard errors of few outputs. It is nearly the
+soft clip of dP/dQ with log t + μ(f + g) = log dP/dQ, which a multiplier μ makes harder.
 
 The runs are counted in bins. Given the counts, a random order of the runs is as good as theirs; it cuts them into
-batches. Before each batch the runs before it, and the pilot, choose t, the order and the direction for each strength of
-the claim that is tested, as a t that refutes a small one best need not refute a large one. The shares aim at a
-wealth of 1/alpha after the last run and nothing less (Voráček & Orabona 2025): this loses hardly any power compared
-with the normal test of the same mean, and is exact.
+batches. Before each batch the runs before it, and the pilot, choose t, the order and the direction for each privacy
+parameter of the claim that is tested, as a t that refutes a small one best need not refute a large one. The shares aim
+at a wealth of 1/alpha after the last run and nothing less (Voráček & Orabona 2025): this loses hardly any power
+compared with the normal test of the same mean, and is exact.
 
 Proof: docs/proofs/divergences.md
 
@@ -60,15 +60,23 @@ _LARGEST_BET = 0.9  # share of the wealth that a single run may lose
 _MOST_SHUFFLED = 10**9  # runs from which numpy does not draw without replacement; more are one batch
 _LARGEST_EXPONENT = 200.0  # of a payoff, whose square is a double; it limits t further, and any t is valid
 _LEVELS = 96  # of p-values from 1/2 down: steps of a quarter
-_BELOW, _ABOVE = 49, 2_800  # strengths below the claim and above it: steps of 2% of it and of 0.5% of the excess
-_AT_ONCE, _ALIKE = 64, 8  # strengths above the claim tested before larger ones, and neighbours with the same choices
+_BELOW, _ABOVE = (
+    49,
+    2_800,
+)  # privacy parameters below the claim and above it: steps of 2% of it and of 0.5% of the excess
+_AT_ONCE, _ALIKE = (
+    64,
+    8,
+)  # privacy parameters above the claim tested before larger ones, and neighbours with the same choices
 MILLIONTH = 1e-6
-"""Distance of the member that decides about the claim, in units of the strength: a bound that reaches it is larger."""
+"""Distance of the member that decides about the claim, in units of the privacy parameter: a bound that reaches it is
+larger.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Divergence:
-    """A divergence to bound: a claim of strength s limits that of this order by slope·s."""
+    """A divergence to bound: a claim of privacy parameter s limits that of this order by slope·s."""
 
     order: float
     slope: float
@@ -83,14 +91,14 @@ class Divergence:
         way = _WAYS.index(self.way)
         return Payoffs(on_x[way], on_y[way])
 
-    def limit(self, strength: npt.ArrayLike) -> Array:
-        """Return the largest mean of the payoff on x minus that on y that claims of these strengths allow."""
-        divergence, above = self.slope * np.asarray(strength, np.float64), self.order - 1.0
+    def limit(self, parameter: npt.ArrayLike) -> Array:
+        """Return the largest mean of the payoff on x minus that on y that claims of these privacy parameters allow."""
+        divergence, above = self.slope * np.asarray(parameter, np.float64), self.order - 1.0
         with np.errstate(over="ignore"):
             return np.asarray(np.expm1(above * divergence) / above if above > 0.0 else divergence)
 
-    def strength(self, mean: float) -> float:
-        """Return the least strength that allows this mean; 0 where any does."""
+    def parameter(self, mean: float) -> float:
+        """Return the least privacy parameter that allows this mean; 0 where any does."""
         above = self.order - 1.0
         divergence = math.log1p(max(above * mean, 0.0)) / above if above > 0.0 else max(mean, 0.0)
         return divergence / self.slope
@@ -123,9 +131,9 @@ class DivergenceTest:
     alpha : float
         Error probability of the bound.
     pvalue, bound : float
-        Smallest alpha at which the test refutes the claim, from a grid; and lower bound on the strength.
+        Smallest alpha at which the test refutes the claim, from a grid; and lower bound on the privacy parameter.
     estimate : float
-        Point estimate of the strength, by this divergence of the counted bins.
+        Point estimate of the privacy parameter, by this divergence of the counted bins.
     """
 
     order: float
@@ -141,15 +149,15 @@ class DivergenceTest:
         return f"Rényi divergence of order {self.order:g} {of}, in {self.bins} bins of outputs"
 
 
-def smoothed(hits: npt.ArrayLike) -> Array:
+def smoothed(counts: npt.ArrayLike) -> Array:
     """Return the shares of the bins with half a run more in each."""
-    more = np.asarray(hits, np.float64) + _PRIOR
+    more = np.asarray(counts, np.float64) + _PRIOR
     return np.asarray(more / more.sum())
 
 
 @dataclass(frozen=True, slots=True)
 class Divergences:
-    """What is known of divergences in bins, by which one is chosen for each strength of a claim."""
+    """What is known of divergences in bins, by which one is chosen for each privacy parameter of a claim."""
 
     divergences: list[Divergence]  # by order
     above: Array  # mean payoff on x minus that on y, as expected in other runs, shape (orders, divergences of this one)
@@ -182,12 +190,12 @@ class Divergences:
             ]
         return cls(divergences, np.array(above), np.sqrt(variances))
 
-    def telling(self, strengths: Array) -> tuple[npt.NDArray[np.int64], Array]:
-        """Return which divergence lies farthest above the limit of each strength, and its standard errors."""
-        limits = np.stack([each.limit(strengths) for each in self.divergences[:: self.above.shape[1]]], axis=1)
+    def telling(self, parameters: Array) -> tuple[npt.NDArray[np.int64], Array]:
+        """Return which divergence lies farthest above the limit of each privacy parameter, and its standard errors."""
+        limits = np.stack([each.limit(parameters) for each in self.divergences[:: self.above.shape[1]]], axis=1)
         with np.errstate(over="ignore"):
             away = (self.above - limits[..., None]) / np.where(self.error > 0.0, self.error, 1.0)
-        away = np.where(self.error > 0.0, away, -np.inf).reshape(len(strengths), -1)
+        away = np.where(self.error > 0.0, away, -np.inf).reshape(len(parameters), -1)
         best = away.argmax(axis=1)
         return best, away[np.arange(len(best)), best]
 
@@ -197,7 +205,7 @@ def telling_divergence(
 ) -> tuple[Divergence, float]:
     """Return the divergence that lies farthest above the claim's limit, and its standard errors; see `Divergences`."""
     found = Divergences.of(p, q, claim, runs_x, runs_y, known)
-    (best,), (away,) = found.telling(np.array([claim.strength]))
+    (best,), (away,) = found.telling(np.array([claim.parameter]))
     return found.divergences[best], float(away)
 
 
@@ -260,8 +268,8 @@ def _tangent_slopes(log_t: Array, order: float) -> Array:
 def divergence_test(
     pilot_x: Labels,
     pilot_y: Labels,
-    hits_x: Labels,
-    hits_y: Labels,
+    count_x: Labels,
+    count_y: Labels,
     claim: Claim,
     *,
     alpha: float,
@@ -270,13 +278,13 @@ def divergence_test(
     """Test a claim that limits Rényi divergences on counts in bins.
 
     A claim that holds has a p-value of at most a with probability at most a, for every a, and a bound above its true
-    strength with probability at most `alpha`.
+    privacy parameter with probability at most `alpha`.
 
     Parameters
     ----------
     pilot_x, pilot_y : ndarray of int, shape (bins,)
         Runs from which bins and payoffs may be learned.
-    hits_x, hits_y : ndarray of int, shape (bins,)
+    count_x, count_y : ndarray of int, shape (bins,)
         Other runs; the bins were chosen without looking at them.
     claim : Claim
         With `divergence_slopes`.
@@ -290,29 +298,29 @@ def divergence_test(
     >>> from dpaudit import ZeroConcentratedDP
     >>> pilot, counts = np.array([75, 25]), np.array([7_500, 2_500])
     >>> coins = np.random.default_rng(0)
-    >>> hits = pilot, pilot[::-1], counts, counts[::-1]
-    >>> found = divergence_test(*hits, ZeroConcentratedDP(0.5), alpha=0.05, coins=coins)
+    >>> counts = pilot, pilot[::-1], counts, counts[::-1]
+    >>> found = divergence_test(*counts, ZeroConcentratedDP(0.5), alpha=0.05, coins=coins)
     >>> found.pvalue < 0.05, 0.5 < found.bound < 0.549
     (True, True)
     """
-    bets = list(_bets(pilot_x, pilot_y, list(_batches(hits_x, hits_y, coins)), claim))
-    unit = max(claim.strength, 0.1)
-    least = claim.strength + MILLIONTH * unit
+    bets = list(_bets(pilot_x, pilot_y, list(_batches(count_x, count_y, coins)), claim))
+    unit = max(claim.parameter, 0.1)
+    least = claim.parameter + MILLIONTH * unit
     levels = np.union1d(np.geomspace(GAMMA, 0.5, _LEVELS), alpha)[::-1]
     first = _first_not_refuted(_refuted(bets, np.full(len(levels), least), levels, len(levels)))
     pvalue = float(levels[first - 1]) if first else 1.0
     bound = 0.0
-    for strengths, alike in _strengths(claim.strength, least, unit):
-        first = _first_not_refuted(_refuted(bets, strengths, np.full(len(strengths), alpha), alike))
-        bound = float(strengths[first - 1]) if first else bound
-        if first < len(strengths) or pvalue > alpha:
+    for parameters, alike in _parameters(claim.parameter, least, unit):
+        first = _first_not_refuted(_refuted(bets, parameters, np.full(len(parameters), alpha), alike))
+        bound = float(parameters[first - 1]) if first else bound
+        if first < len(parameters) or pvalue > alpha:
             break
-    if pvalue > alpha or bound <= claim.strength:  # one decision: the claim is refuted by both or by neither
-        bound, pvalue = min(bound, claim.strength), max(pvalue, float(levels[levels > alpha].min(initial=1.0)))
-    p, q = smoothed(pilot_x + hits_x), smoothed(pilot_y + hits_y)
-    runs = int(hits_x.sum()), int(hits_y.sum())
-    best, _ = telling_divergence(p, q, claim.with_strength(bound), *runs, min(runs))
-    mean_x, _, mean_y, _ = best.payoffs(p, q).moments(hits_x / hits_x.sum(), hits_y / hits_y.sum())
+    if pvalue > alpha or bound <= claim.parameter:  # one decision: the claim is refuted by both or by neither
+        bound, pvalue = min(bound, claim.parameter), max(pvalue, float(levels[levels > alpha].min(initial=1.0)))
+    p, q = smoothed(pilot_x + count_x), smoothed(pilot_y + count_y)
+    runs = int(count_x.sum()), int(count_y.sum())
+    best, _ = telling_divergence(p, q, claim.with_parameter(bound), *runs, min(runs))
+    mean_x, _, mean_y, _ = best.payoffs(p, q).moments(count_x / count_x.sum(), count_y / count_y.sum())
     return DivergenceTest(
         order=best.order,
         way=best.way,
@@ -320,28 +328,28 @@ def divergence_test(
         alpha=alpha,
         pvalue=pvalue,
         bound=bound,
-        estimate=best.strength(mean_x - mean_y),
+        estimate=best.parameter(mean_x - mean_y),
     )
 
 
-def _strengths(strength: float, least: float, unit: float) -> Iterator[tuple[Array, int]]:
-    """Yield strengths in rising order, and how many neighbours have the same choices.
+def _parameters(parameter: float, least: float, unit: float) -> Iterator[tuple[Array, int]]:
+    """Yield privacy parameters in rising order, and how many neighbours have the same choices.
 
     Below the claim each has its own, because neighbours are not alike there: the first is a fiftieth of the claim.
     """
-    yield np.append(strength * np.linspace(0.0, 1.0, _BELOW + 2)[1:-1], least), 1
-    above = strength + unit * np.geomspace(1e-3, 1e3, _ABOVE)
+    yield np.append(parameter * np.linspace(0.0, 1.0, _BELOW + 2)[1:-1], least), 1
+    above = parameter + unit * np.geomspace(1e-3, 1e3, _ABOVE)
     for start in range(0, _ABOVE, _AT_ONCE):
         yield above[start : start + _AT_ONCE], _ALIKE
 
 
-def _batches(hits_x: Labels, hits_y: Labels, coins: np.random.Generator) -> Iterator[tuple[Labels, Labels]]:
+def _batches(count_x: Labels, count_y: Labels, coins: np.random.Generator) -> Iterator[tuple[Labels, Labels]]:
     """Yield the counts of consecutive batches of the runs in random order, which become smaller towards the end."""
-    runs = int(hits_x.sum()), int(hits_y.sum())
+    runs = int(count_x.sum()), int(count_y.sum())
     number = 1 if max(runs) >= _MOST_SHUFFLED else min(_BATCHES, *(each // 2 for each in runs))
     # The shares change fastest close to the last run, like the hedge of a digital option near its expiry.
     cuts = 1.0 - (1.0 - np.arange(1, number + 1) / number) ** 2
-    left, drawn = [hits_x.astype(np.int64), hits_y.astype(np.int64)], [0, 0]
+    left, drawn = [count_x.astype(np.int64), count_y.astype(np.int64)], [0, 0]
     for cut in cuts.tolist():
         batch = []
         for side in (0, 1):
@@ -387,16 +395,16 @@ def _bets(pilot_x: Labels, pilot_y: Labels, batches: list[tuple[Labels, Labels]]
         before_x, before_y, left_x, left_y = before_x + x, before_y + y, left_x - x.sum(), left_y - y.sum()
 
 
-def _refuted(bets: list[_Bet], strengths: Array, levels: Array, alike: int) -> npt.NDArray[np.bool_]:
-    """Return whether the bets at each level refute the claim of each strength; both have the shape (tests,).
+def _refuted(bets: list[_Bet], parameters: Array, levels: Array, alike: int) -> npt.NDArray[np.bool_]:
+    """Return whether the bets at each level refute the claim of each privacy parameter; both have the shape (tests,).
 
     So many neighbours have the choices made for the first of them.
     """
-    log_wealth, is_refuted = np.zeros(len(strengths)), np.zeros(len(strengths), np.bool_)
+    log_wealth, is_refuted = np.zeros(len(parameters)), np.zeros(len(parameters), np.bool_)
     divergences, chosen = None, np.zeros(0, np.int64)
     for bet in bets:
         if bet.divergences is not divergences:
-            divergences, chosen = bet.divergences, bet.divergences.telling(strengths[::alike])[0].repeat(alike)
+            divergences, chosen = bet.divergences, bet.divergences.telling(parameters[::alike])[0].repeat(alike)
         left = np.flatnonzero(~is_refuted)
         for index in np.unique(chosen[left]).tolist():
             at = left[chosen[left] == index]
@@ -407,7 +415,7 @@ def _refuted(bets: list[_Bet], strengths: Array, levels: Array, alike: int) -> n
             aim = ndtri(np.minimum(aim, 1.0 - 1e-9))
             with np.errstate(invalid="ignore", over="ignore"):
                 share = np.exp(-0.5 * aim**2 - 0.5 * math.log(2.0 * math.pi) - log_ndtr(aim)) / max(deviation, 1e-300)
-            log_wealth[at] += log_gain(payoffs, divergence.limit(strengths[at]), share, mean_x, mean_y, bet.x, bet.y)
+            log_wealth[at] += log_gain(payoffs, divergence.limit(parameters[at]), share, mean_x, mean_y, bet.x, bet.y)
         is_refuted |= log_wealth >= -np.log(levels)
     return is_refuted
 

@@ -1,12 +1,12 @@
 """The p-value of a boundary p ≤ B(q) for nested regions of counts, and its inversion to a bound.
 
-X counts runs of probability p and Y runs of probability q. There are two laws: hits on x and on y in independent runs,
-and correct and incorrect guesses, of which each run has at most one (`guess_test`). Under both, the probability of a
-region {X ≥ c(Y)} with nondecreasing c grows with p and falls with q. So all of this holds for both:
+X counts runs of probability p and Y runs of probability q. There are two distributions: counts on x and on y in
+independent runs, and correct and incorrect guesses, of which each run has at most one (`guess_test`). Under both, the
+probability of a region {X ≥ c(Y)} with nondecreasing c grows with p and falls with q. So all of this holds for both:
 
-1. *Order.* Counts are ordered by a strength: that of the largest member of the claim's family that the counts clear by
-   z standard errors, so that its whole boundary lies below the ellipse around the counts. The counts at least as
-   extreme as the observed counts are then {X ≥ c(Y)} with one nondecreasing c. The members of the family are nested,
+1. *Order.* Counts are ordered by a privacy parameter: that of the largest member of the claim's family that the counts
+   clear by z standard errors, so that its whole boundary lies below the ellipse around the counts. The counts at least
+   as extreme as the observed counts are then {X ≥ c(Y)} with one nondecreasing c. The members of the family are nested,
    and so are these regions, for any approximation in the ellipse. z is the normal quantile of the alpha that the test
    is tuned to; any z fixed in advance is valid, and this z makes the order nearly that of the bound itself.
 2. *Maximise.* Over the null the probability of {X ≥ c(Y)} is largest on the boundary p = B(q). The supremum over q runs
@@ -14,8 +14,8 @@ region {X ≥ c(Y)} with nondecreasing c grows with p and falls with q. So all o
    confidence set for the nuisance parameter). Between grid points the test uses the larger p and the smaller q of the
    cell, and the sum over Y groups neighbouring values at their least c: both can only enlarge the p-value.
 3. *Invert.* The region does not depend on the member tested, and larger members allow more. The p-value is therefore
-   monotone in the strength, and the bound, the least strength that is not refuted, is found by bisection (Buehler
-   1957, Confidence intervals for the product of two binomial parameters).
+   monotone in the privacy parameter, and the bound, the least privacy parameter that is not refuted, is found by
+   bisection (Buehler 1957, Confidence intervals for the product of two binomial parameters).
 
 γ does not depend on alpha, and a p-value tuned to one alpha is valid for any other, so p-values can be adjusted for
 multiple audits.
@@ -49,21 +49,21 @@ MOST = 10**15
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """Hits (runs inside the event) and runs, on x and on y.
+    """Counts (runs inside the event) and runs, on x and on y.
 
     Raises
     ------
     OptionError
-        Unless 0 <= hits <= runs and runs >= 1 on both sides, all whole numbers.
+        Unless 0 <= counts <= runs and runs >= 1 on both sides, all whole numbers.
     """
 
-    hits_x: int
+    count_x: int
     runs_x: int
-    hits_y: int
+    count_y: int
     runs_y: int
 
     def __post_init__(self) -> None:
-        for name in ("hits_x", "runs_x", "hits_y", "runs_y"):
+        for name in ("count_x", "runs_x", "count_y", "runs_y"):
             value = getattr(self, name)
             if not is_whole(value) or abs(value) > MOST:
                 raise OptionError(
@@ -72,25 +72,26 @@ class Counts:
                     value=value,
                 )
             object.__setattr__(self, name, int(value))
-        for side, hits, runs in (("x", self.hits_x, self.runs_x), ("y", self.hits_y, self.runs_y)):
-            if not (0 <= hits <= runs and runs >= 1):
+        for side, counts, runs in (("x", self.count_x, self.runs_x), ("y", self.count_y, self.runs_y)):
+            if not (0 <= counts <= runs and runs >= 1):
                 raise OptionError(
-                    f"hits_{side}={hits} of runs_{side}={runs} is impossible; use 0 <= hits <= runs and runs >= 1.",
-                    hits=hits,
+                    f"counts_{side}={counts} of runs_{side}={runs} is impossible; use 0 <= counts <= runs and runs >= "
+                    "1.",
+                    counts=counts,
                     runs=runs,
                 )
 
     def swapped(self) -> Counts:
         """Return the counts with x and y exchanged."""
-        return Counts(hits_x=self.hits_y, runs_x=self.runs_y, hits_y=self.hits_x, runs_y=self.runs_x)
+        return Counts(count_x=self.count_y, runs_x=self.runs_y, count_y=self.count_x, runs_y=self.runs_x)
 
     def outside(self) -> Counts:
         """Return the counts of the complement of the event."""
-        hits_x, hits_y = self.runs_x - self.hits_x, self.runs_y - self.hits_y
-        return Counts(hits_x=hits_x, runs_x=self.runs_x, hits_y=hits_y, runs_y=self.runs_y)
+        count_x, count_y = self.runs_x - self.count_x, self.runs_y - self.count_y
+        return Counts(count_x=count_x, runs_x=self.runs_x, count_y=count_y, runs_y=self.runs_y)
 
     def __str__(self) -> str:
-        return f"{self.hits_x:,} of {self.runs_x:,} on x, {self.hits_y:,} of {self.runs_y:,} on y"
+        return f"{self.count_x:,} of {self.runs_x:,} on x, {self.count_y:,} of {self.runs_y:,} on y"
 
 
 def check_alpha(alpha: Any) -> float:
@@ -98,7 +99,7 @@ def check_alpha(alpha: Any) -> float:
     return checked("alpha", alpha)  # type: ignore[no-any-return]
 
 
-# The order of counts: the largest strength that counts clear by an ellipse of z standard errors.
+# The order of counts: the largest privacy parameter that counts clear by an ellipse of z standard errors.
 #
 # The members of a claim's family are nested, and so are the regions {X ≥ c(Y)} of the counts that clear a member. This
 # holds for any approximation in the ellipse; the one used here is the arcsine scale, on which q has the standard error
@@ -107,25 +108,26 @@ def check_alpha(alpha: Any) -> float:
 _ANGLES = np.linspace(0.0, math.pi / 2, 9)[:, None]  # directions in which the ellipse is compared with the boundary
 _FOR_P, _FOR_Q = np.sin(_ANGLES), np.cos(_ANGLES)
 _STEP = 0.1  # standard errors between two points of a table
-_NEARNESS = 1e-7  # relative accuracy of a strength
-_LARGEST = 1e6  # larger strengths are not distinguished
+_NEARNESS = 1e-7  # relative accuracy of a parameter
+_LARGEST = 1e6  # larger privacy parameters are not distinguished
 
 
 def order(counts: Counts, claim: Claim, z: float) -> tuple[float, float]:
-    """Return the position of the counts: (strength, z), or (0, a smaller z) if they do not clear the smallest member.
+    """Return the position of the counts: (privacy parameter, z), or (0, a smaller z) if they do not clear the smallest
+    member.
 
-    The strength is rounded down, by a relative 1e-7 at most; the claim's own strength only starts the search. (0, 0)
-    means that the frequencies lie under the smallest boundary.
+    The privacy parameter is rounded down, by a relative 1e-7 at most; the claim's own privacy parameter only starts the
+    search. (0, 0) means that the frequencies lie under the smallest boundary.
     """
-    y = np.array([float(counts.hits_y)])
+    y = np.array([float(counts.count_y)])
 
-    def lacking(strength: float, part: float) -> float:
-        needed = hits_needed(y, counts.runs_x, counts.runs_y, claim.with_strength(strength), part)
-        return float(needed[0]) - counts.hits_x
+    def lacking(parameter: float, part: float) -> float:
+        needed = counts_needed(y, counts.runs_x, counts.runs_y, claim.with_parameter(parameter), part)
+        return float(needed[0]) - counts.count_x
 
-    size = 1.0 + min(counts.hits_x, counts.runs_x - counts.hits_x)
+    size = 1.0 + min(counts.count_x, counts.runs_x - counts.count_x)
     if lacking(0.0, z) <= 0:
-        return root_from_below(lambda s: lacking(s, z), claim.max_strength, claim.strength or 1.0, size), z
+        return root_from_below(lambda s: lacking(s, z), claim.max_parameter, claim.parameter or 1.0, size), z
     if lacking(0.0, 0.0) > 0:
         return 0.0, 0.0
     return 0.0, root_from_below(lambda part: lacking(0.0, part), z, 0.5 * z, size)
@@ -133,20 +135,21 @@ def order(counts: Counts, claim: Claim, z: float) -> tuple[float, float]:
 
 def clears(counts: Counts, claim: Claim, z: float) -> bool:
     """Return whether the counts clear the claim's boundary by `z` standard errors."""
-    needed = hits_needed(np.array([float(counts.hits_y)]), counts.runs_x, counts.runs_y, claim, z)
-    return counts.hits_x >= float(needed[0])
+    needed = counts_needed(np.array([float(counts.count_y)]), counts.runs_x, counts.runs_y, claim, z)
+    return counts.count_x >= float(needed[0])
 
 
-def critical_hits(y: Array, n: int, m: int, claim: Claim, z: float) -> Array:
-    """Return c(y), the fewest hits on x whose ellipse of `z` standard errors with y hits clears the claim's boundary.
+def critical_counts(y: Array, n: int, m: int, claim: Claim, z: float) -> Array:
+    """Return c(y), the fewest counts on x whose ellipse of `z` standard errors with y counts clears the claim's
+    boundary.
 
-    c is nondecreasing in y, in the claim's strength and in z; it is n + 1 where no count suffices.
+    c is nondecreasing in y, in the claim's privacy parameter and in z; it is n + 1 where no count suffices.
     """
-    return np.ceil(hits_needed(y, n, m, claim, z))
+    return np.ceil(counts_needed(y, n, m, claim, z))
 
 
-def hits_needed(y: Array, n: int, m: int, claim: Claim, z: float) -> Array:
-    """Return c(y) of `critical_hits` before rounding up.
+def counts_needed(y: Array, n: int, m: int, claim: Claim, z: float) -> Array:
+    """Return c(y) of `critical_counts` before rounding up.
 
     At every angle, the ellipse assigns z·cos(angle) standard errors to y and z·sin(angle) to x.
     """
@@ -154,8 +157,8 @@ def hits_needed(y: Array, n: int, m: int, claim: Claim, z: float) -> Array:
     p, rest = _power_at(claim, angle, m)
     share = z * _FOR_P
     # No count on x suffices once the ellipse reaches past 1; there the formula would fall below n again.
-    hits = np.where(n * rest <= share**2 * p, n + 1.0, n * p + share * np.sqrt(n * p * rest) - 1e-9)
-    return np.asarray(hits.max(axis=0), dtype=np.float64)
+    counts = np.where(n * rest <= share**2 * p, n + 1.0, n * p + share * np.sqrt(n * p * rest) - 1e-9)
+    return np.asarray(counts.max(axis=0), dtype=np.float64)
 
 
 def _power_at(claim: Claim, angle: Array, m: int) -> tuple[Array, Array]:
@@ -234,13 +237,13 @@ the estimate at most."""
 
 def allows(claim: Claim, counts: Counts) -> bool:
     """Return whether the observed frequencies lie under the boundary."""
-    observed = claim.max_power(counts.hits_y / counts.runs_y, (counts.runs_y - counts.hits_y) / counts.runs_y)[0]
-    return counts.hits_x / counts.runs_x <= float(observed) * (1 + 1e-12)
+    observed = claim.max_power(counts.count_y / counts.runs_y, (counts.runs_y - counts.count_y) / counts.runs_y)[0]
+    return counts.count_x / counts.runs_x <= float(observed) * (1 + 1e-12)
 
 
 @dataclass(frozen=True, slots=True)
 class _Grid:
-    """The part of the test that depends on the hits on y alone: cells of q, blocks of y and their probabilities."""
+    """The part of the test that depends on the counts on y alone: cells of q, blocks of y and their probabilities."""
 
     starts: Array  # first y of each block, shape (blocks,)
     q: Array  # upper edges of the cells, and 1 − q, shape (cells,)
@@ -252,9 +255,9 @@ class _Grid:
     before: Array  # the same bounds for all y before the first block, shape (cells,)
 
 
-@lru_cache(maxsize=4)  # the resolution uses the hits that were tested; up to 3 MB each
-def _grid(hits_y: int, m: int) -> _Grid:
-    (low, low_rest), (high, high_rest) = clopper_pearson(hits_y, m, alpha=GAMMA)
+@lru_cache(maxsize=4)  # the resolution uses the counts that were tested; up to 3 MB each
+def _grid(count_y: int, m: int) -> _Grid:
+    (low, low_rest), (high, high_rest) = clopper_pearson(count_y, m, alpha=GAMMA)
     unit = 0.5 / math.sqrt(m)  # a standard error on the arcsine scale
     first, last = math.atan2(math.sqrt(low), math.sqrt(low_rest)), math.atan2(math.sqrt(high), math.sqrt(high_rest))
     edges = np.linspace(first, last, max(2, math.ceil((last - first) / (CELL * unit)) + 1))
@@ -283,23 +286,23 @@ class Evidence:
     """The part of the test that does not depend on the member tested."""
 
     counts: Counts
-    are_guesses: bool  # whether the hits are correct and incorrect guesses, of which each run has at most one
+    are_guesses: bool  # whether the counts are correct and incorrect guesses, of which each run has at most one
     grid: _Grid | None  # None if the frequencies lie under the smallest boundary: no member is refuted
     critical: Array  # c at the first y of each block, shape (blocks,)
-    cleared: float  # the strength that the ellipse clears
+    cleared: float  # the privacy parameter that the ellipse clears
 
     @classmethod
     def of(cls, counts: Counts, claim: Claim, alpha: float, *, are_guesses: bool = False) -> Evidence:
         """Return this part for the counts, with the order of outcomes that is tuned to `alpha`."""
-        strength, z = order(counts, claim, order_z(alpha))
+        parameter, z = order(counts, claim, order_z(alpha))
         if z == 0.0:
-            return cls(counts, are_guesses, None, np.empty(0), strength)
-        grid = _grid(counts.hits_y, counts.runs_y)
-        critical = critical_hits(grid.starts, counts.runs_x, counts.runs_y, claim.with_strength(strength), z)
-        return cls(counts, are_guesses, grid, critical, strength)
+            return cls(counts, are_guesses, None, np.empty(0), parameter)
+        grid = _grid(counts.count_y, counts.runs_y)
+        critical = critical_counts(grid.starts, counts.runs_x, counts.runs_y, claim.with_parameter(parameter), z)
+        return cls(counts, are_guesses, grid, critical, parameter)
 
     def pvalue(self, claim: Claim) -> float:
-        """Return the p-value of a member of the family; it is nondecreasing in the strength."""
+        """Return the p-value of a member of the family; it is nondecreasing in the privacy parameter."""
         return 1.0 if allows(claim, self.counts) else self.pvalue_of_forbidden(claim)
 
     def pvalue_of_forbidden(self, claim: Claim) -> float:
@@ -326,22 +329,26 @@ class Evidence:
             yield float(((1.0 - tails[:, 0]) * grid.before[some] + steps.sum(axis=1) + tails[:, -1]).max())
 
     def last_refuted(self, claim: Claim, alpha: float) -> float:
-        """Return a refuted strength, at most about .4% of the gap below one that is not refuted; 0 if there is none.
+        """Return a refuted privacy parameter, at most about .4% of the gap below one that is not refuted; 0 if there is
+        none.
 
         `alpha` is the one that the test is tuned to.
 
         Over the gap between bound and estimate, the normal quantile of the p-value rises almost linearly from that of
         alpha to about 0.
         """
-        # The strength cleared by the ellipse is off by a few percent of the gap, which half the ellipse measures.
+        # The privacy parameter cleared by the ellipse is off by a few percent of the gap, which half the ellipse
+        # measures.
         guess = self.cleared
         halfway = order(self.counts, claim, order_z(alpha) / 2)[0]
         gap = max(2 * (halfway - guess), 1e-9 * (1 + guess))
         target, slope, tolerance = float(ndtri(alpha)), order_z(alpha) / gap, 4e-3 * gap
 
-        def excess(strength: float) -> float:
-            """Return the normal quantile of the p-value minus that of alpha; at most 0 if the strength is refuted."""
-            return float(ndtri(min(self.pvalue(claim.with_strength(strength)), 1 - 1e-12))) - target
+        def excess(parameter: float) -> float:
+            """Return the normal quantile of the p-value minus that of alpha; at most 0 if the privacy parameter is
+            refuted.
+            """
+            return float(ndtri(min(self.pvalue(claim.with_parameter(parameter)), 1 - 1e-12))) - target
 
         low, low_excess, high, high_excess = 0.0, -math.inf, math.inf, math.inf
         at, reach = guess, 1.0
@@ -354,13 +361,13 @@ class Evidence:
             # Aim slightly below the root of the line, because the result must be refuted.
             step = max(reach * abs(value) / slope, tolerance)
             if math.isinf(high):
-                at, reach = min(low + step - 0.4 * tolerance, 0.5 * (low + claim.max_strength)), 2 * reach
+                at, reach = min(low + step - 0.4 * tolerance, 0.5 * (low + claim.max_parameter)), 2 * reach
             elif math.isinf(low_excess):
                 at, reach = max(high - step - 0.4 * tolerance, 0.5 * high), 2 * reach
             else:  # interpolate, but shrink the bracket by at least a tenth
                 share = min(max(low_excess / (low_excess - high_excess), 0.1), 0.9)
                 at = max(low + share * (high - low) - 0.4 * tolerance, low + 0.1 * (high - low))
-            if low > 1e6:  # larger strengths are not distinguished
+            if low > 1e6:  # larger privacy parameters are not distinguished
                 break
         return low
 
@@ -382,7 +389,7 @@ def order_z(alpha: float) -> float:
     return max(float(-ndtri(alpha)), 0.5)
 
 
-# The exact joint test of a boundary p ≤ B(q) by the hits on x and on y.
+# The exact joint test of a boundary p ≤ B(q) by the counts on x and on y.
 #
 # X ~ Bin(n, p) and Y ~ Bin(m, q) are independent, and the null is the whole region under the boundary. The p-value and
 # the bound are those of `event_test`, for all sample sizes.
@@ -401,7 +408,7 @@ def pvalue(counts: Counts, claim: Claim | float, *, alpha: float = 0.05) -> floa
     Parameters
     ----------
     counts : Counts
-        Hits and runs for one event that was chosen without looking at them.
+        Counts and runs for one event that was chosen without looking at them.
     claim : Claim or float
         A number ε stands for ``PureDP(ε)``.
     alpha : float
@@ -410,9 +417,9 @@ def pvalue(counts: Counts, claim: Claim | float, *, alpha: float = 0.05) -> floa
     Examples
     --------
     >>> from dpaudit import PureDP
-    >>> pvalue(Counts(hits_x=60, runs_x=100, hits_y=10, runs_y=100), PureDP(1.0)) < 0.05
+    >>> pvalue(Counts(count_x=60, runs_x=100, count_y=10, runs_y=100), PureDP(1.0)) < 0.05
     True
-    >>> pvalue(Counts(hits_x=20, runs_x=100, hits_y=10, runs_y=100), PureDP(1.0))
+    >>> pvalue(Counts(count_x=20, runs_x=100, count_y=10, runs_y=100), PureDP(1.0))
     1.0
     """
     check_alpha(alpha)
@@ -420,16 +427,16 @@ def pvalue(counts: Counts, claim: Claim | float, *, alpha: float = 0.05) -> floa
     return 1.0 if allows(claim, counts) else Evidence.of(counts, claim, alpha).pvalue_of_forbidden(claim)
 
 
-def strength_lower(counts: Counts, claim: Claim | float, *, alpha: float) -> float:
-    """Return a lower bound on the true strength: the counts refute every smaller member of the claim's family.
+def parameter_lower(counts: Counts, claim: Claim | float, *, alpha: float) -> float:
+    """Return a lower bound on the true privacy parameter: the counts refute every smaller member of the claim's family.
 
-    The bound exceeds the true strength with probability at most alpha. It is in the units of the claim's strength, and
-    0 if the smallest member is not refuted.
+    The bound exceeds the true privacy parameter with probability at most alpha. It is in the units of the claim's
+    privacy parameter, and 0 if the smallest member is not refuted.
 
     Parameters
     ----------
     counts : Counts
-        Hits and runs for one event that was chosen without looking at them.
+        Counts and runs for one event that was chosen without looking at them.
     claim : Claim or float
         Defines the family, such as all (ε, 1e-5) for an `ApproxDP`, and starts the search. A number ε stands for
         ``PureDP(ε)``.
@@ -439,8 +446,8 @@ def strength_lower(counts: Counts, claim: Claim | float, *, alpha: float) -> flo
     Examples
     --------
     >>> from dpaudit import PureDP
-    >>> counts = Counts(hits_x=67_000, runs_x=100_000, hits_y=18_000, runs_y=100_000)
-    >>> bound = strength_lower(counts, PureDP(1.0), alpha=0.05)
+    >>> counts = Counts(count_x=67_000, runs_x=100_000, count_y=18_000, runs_y=100_000)
+    >>> bound = parameter_lower(counts, PureDP(1.0), alpha=0.05)
     >>> 1.29 < bound < 1.314
     True
     """
@@ -460,7 +467,7 @@ def check_test_alpha(alpha: float, share: float = 1.0) -> float:
 
 
 def joint_test(counts: Counts, claim: Claim, *, alpha: float) -> tuple[float, float]:
-    """Return `pvalue` and `strength_lower` at little more than the cost of one of them."""
+    """Return `pvalue` and `parameter_lower` at little more than the cost of one of them."""
     evidence = Evidence.of(counts, claim, check_test_alpha(alpha))
     return evidence.pvalue(claim), evidence.last_refuted(claim, alpha)
 
@@ -470,23 +477,27 @@ def joint_test_beside(
 ) -> tuple[float, float]:
     """Return the p-value if it may be below `p_known`, else 1, and the bound if it exceeds `bound_known`, else 0.
 
-    No p-value is below γ. The p-value increases with the strength, so the bound exceeds `bound_known` only if this
-    strength is refuted.
+    No p-value is below γ. The p-value increases with the privacy parameter, so the bound exceeds `bound_known` only if
+    this privacy parameter is refuted.
     """
     evidence = Evidence.of(counts, claim, check_test_alpha(alpha))
     p = evidence.pvalue(claim) if p_known > GAMMA else 1.0
-    exceeds = evidence.refutes(claim.with_strength(bound_known), alpha)
+    exceeds = evidence.refutes(claim.with_parameter(bound_known), alpha)
     return p, evidence.last_refuted(claim, alpha) if exceeds else 0.0
 
 
-def strength_estimate(counts: Counts, claim: Claim) -> float:
-    """Return the point estimate: the smallest strength that allows the observed frequencies, or `max_strength`."""
+def parameter_estimate(counts: Counts, claim: Claim) -> float:
+    """Return the point estimate: the smallest privacy parameter that allows the observed frequencies, or
+    `max_parameter`.
+    """
     n, m = counts.runs_x, counts.runs_y
-    found = claim.strength_of(counts.hits_x / n, counts.hits_y / m, (n - counts.hits_x) / n, (m - counts.hits_y) / m)
-    return float(np.clip(found, 0.0, claim.max_strength))
+    found = claim.parameter_of(
+        counts.count_x / n, counts.count_y / m, (n - counts.count_x) / n, (m - counts.count_y) / m
+    )
+    return float(np.clip(found, 0.0, claim.max_parameter))
 
 
-def largest_strength(
+def largest_parameter(
     condition: Callable[[float], bool], limit: float, *, tolerance: float = 1e-7, start: float = 1.0
 ) -> float:
     """Return the largest number below `limit` at which a condition holds that fails above it; 0 if it never holds.

@@ -14,8 +14,9 @@ test of c ≤ B(w) needs up to half the runs of a test of one of them.
 - *Other claims.* Given W incorrect guesses the right ones are Bin(N − W, c/(1 − w)). The regions, the supremum over w
   and the bound are those of the joint test (`event_test`).
 
-The theorem needs coins: with n runs on each dataset the conditional law is another one. So of the n runs on each, only
-as many are counted as coins say: of N = 2n − 3√(2n) coins, given that neither side needs more than n (`coins_for`).
+The theorem needs coins: with n runs on each dataset the conditional distribution is another one. So of the n runs on
+each, only as many are counted as coins say: of N = 2n − 3√(2n) coins, given that neither side needs more than n
+(`coins_for`).
 
 Proof: docs/proofs/guesses.md
 
@@ -71,8 +72,8 @@ class Guesses:
 
     @property
     def as_counts(self) -> Counts:
-        """The correct guesses in place of hits on x, the wrong ones in place of hits on y."""
-        return Counts(hits_x=self.right, runs_x=self.runs, hits_y=self.wrong, runs_y=self.runs)
+        """The correct guesses in place of counts on x, the wrong ones in place of counts on y."""
+        return Counts(count_x=self.right, runs_x=self.runs, count_y=self.wrong, runs_y=self.runs)
 
     def __str__(self) -> str:
         return f"{self.right:,} correct and {self.wrong:,} incorrect guesses in {self.runs:,} runs"
@@ -125,8 +126,8 @@ def guesses_by_coins(first: Counts, second: Counts, rng: np.random.Generator) ->
     """
     runs = min(first.runs_x, first.runs_y)
     on_x, on_y = runs_by_coins(runs, rng)
-    right_x, wrong_x = _some_of(first.hits_x, second.hits_x, first.runs_x, on_x, rng)
-    wrong_y, right_y = _some_of(first.hits_y, second.hits_y, first.runs_y, on_y, rng)
+    right_x, wrong_x = _some_of(first.count_x, second.count_x, first.runs_x, on_x, rng)
+    wrong_y, right_y = _some_of(first.count_y, second.count_y, first.runs_y, on_y, rng)
     return Guesses(right=right_x + right_y, wrong=wrong_x + wrong_y, runs=on_x + on_y), share_that_fits(runs)
 
 
@@ -147,13 +148,13 @@ def guesses_in_batch(first: Counts, second: Counts, rng: np.random.Generator) ->
     needed_x, needed_y = on_x + np.cumsum(coins), on_y + np.cumsum(1 - coins)
     last = int(np.argmax((needed_x == runs) | (needed_y == runs)))
     kept_x, kept_y = (on_x, on_y) if max(on_x, on_y) == runs else (int(needed_x[last]), int(needed_y[last]))
-    right_x, wrong_x = _some_of(first.hits_x, second.hits_x, runs, kept_x, rng)
-    wrong_y, right_y = _some_of(first.hits_y, second.hits_y, runs, kept_y, rng)
+    right_x, wrong_x = _some_of(first.count_x, second.count_x, runs, kept_x, rng)
+    wrong_y, right_y = _some_of(first.count_y, second.count_y, runs, kept_y, rng)
     return Guesses(right=right_x + right_y, wrong=wrong_x + wrong_y, runs=kept_x + kept_y)
 
 
 def _some_of(first: int, second: int, runs: int, kept: int, rng: np.random.Generator) -> tuple[int, int]:
-    """Return the hits of two events that exclude each other, in some runs drawn without replacement."""
+    """Return the counts of two events that exclude each other, in some runs drawn without replacement."""
     left_out = rng.choice(runs, runs - kept, replace=False, shuffle=False)
     of_first = int(np.count_nonzero(left_out < first))
     of_second = int(np.count_nonzero(left_out < first + second)) - of_first
@@ -161,7 +162,7 @@ def _some_of(first: int, second: int, runs: int, kept: int, rng: np.random.Gener
 
 
 def guess_test(guesses: Guesses, claim: Claim, *, alpha: float, fits: float = 1.0) -> tuple[float, float]:
-    """Return the exact p-value of the claim, and a lower bound on its strength at confidence 1 − alpha.
+    """Return the exact p-value of the claim, and a lower bound on its privacy parameter at confidence 1 − alpha.
 
     Parameters
     ----------
@@ -214,8 +215,8 @@ def _pure(guesses: Guesses, claim: Claim, alpha: float) -> tuple[float, float]:
         return 1.0, 0.0
     p = float(betaincc(wrong + 1.0, float(right), 1.0 / (1.0 + math.exp(log_ratio)))) if log_ratio < 700.0 else 1.0
     most_wrong = float(limits(np.array([float(wrong)]), float(right + wrong), alpha=alpha)[1][0])
-    least_ratio, unit = math.log(1.0 - most_wrong) - math.log(most_wrong), claim.with_strength(1.0).log_ratio
-    assert unit is not None  # the log ratio is proportional to the strength
+    least_ratio, unit = math.log(1.0 - most_wrong) - math.log(most_wrong), claim.with_parameter(1.0).log_ratio
+    assert unit is not None  # the log ratio is proportional to the parameter
     return min(1.0, p * _ROUNDING), max(least_ratio / unit * (1.0 - 1e-12), 0.0)
 
 

@@ -4,7 +4,7 @@ A pilot can rank the outcomes of a sampler only roughly: an outcome that is wron
 audit is wrong by two in a pilot of a twentieth, and two happen by chance. The counts of the main runs need no ranking:
 an event that the pilot did not see costs its part of alpha, not the audit. By the union bound, at least one of the
 exact tests refutes a claim that holds with probability at most alpha, and the largest of their bounds exceeds the true
-strength with probability at most alpha, for any parts that sum to 1 and were fixed before the runs.
+privacy parameter with probability at most alpha, for any parts that sum to 1 and were fixed before the runs.
 
 Only the tests that may refute are run: leaving out the others can only lower both probabilities.
 
@@ -29,11 +29,11 @@ from ..claims.claim import Claim
 from .binomial_tails import Array
 from .event_test import LEAST_ALPHA, Counts, Direction, arcsine_angle, directed, joint_test_beside
 
-Hits: TypeAlias = npt.NDArray[np.int64] | Array
+EventCounts: TypeAlias = npt.NDArray[np.int64] | Array
 _DIRECTIONS: tuple[Direction, ...] = ("x", "y")
 _EXACT = 5  # exact tests that are made: those with the largest rough bounds
 _NEAR = 400  # events whose rough bounds are computed, those that exceed their levels' quantiles by most
-_SHORT_OF = 0.8  # share of its level's quantile by which an event exceeds the claim that is worth a look
+_SHORT_OF = 0.8  # share of its level's quantile by which an event exceeds the claim that is worth a interim analysis
 _ANGLES = np.linspace(0.0, math.pi / 2, 9)[:, None]
 
 
@@ -45,12 +45,12 @@ class NetTest:
     more_likely_on: Direction
     counts: Counts
     pvalue: float  # smallest alpha at which the tests of all events refute the claim; at most 1
-    bound: float  # on the strength, at confidence 1 − alpha for all events together
+    bound: float  # on the privacy parameter, at confidence 1 − alpha for all events together
 
 
 def net_test(
-    hits_x: npt.NDArray[np.int64],
-    hits_y: npt.NDArray[np.int64],
+    count_x: npt.NDArray[np.int64],
+    count_y: npt.NDArray[np.int64],
     runs_x: int,
     runs_y: int,
     claim: Claim,
@@ -65,8 +65,8 @@ def net_test(
 
     Parameters
     ----------
-    hits_x, hits_y : ndarray of int, shape (events,)
-        Hits of each event in runs from which neither the events nor their weights were learned.
+    count_x, count_y : ndarray of int, shape (events,)
+        Counts of each event in runs from which neither the events nor their weights were learned.
     runs_x, runs_y : int
     claim : Claim
         For an event that is more likely on x; its reverse is tested for events that are more likely on y.
@@ -88,7 +88,7 @@ def net_test(
     levels = alpha * weights
     is_tested = levels > LEAST_ALPHA
     z = np.where(is_tested, -ndtri(np.where(is_tested, levels, 0.5)), np.inf)
-    sides = (hits_x, hits_y, runs_x, runs_y, claim), (hits_y, hits_x, runs_y, runs_x, claim.reversed())
+    sides = (count_x, count_y, runs_x, runs_y, claim), (count_y, count_x, runs_y, runs_x, claim.reversed())
     tried: list[tuple[float, int, int]] = []
     for way, (p, q, n, m, directed_claim) in enumerate(sides):
         clear = clearance(p, q, n, m, directed_claim)
@@ -102,10 +102,10 @@ def net_test(
     for rough_one, way, place in sorted(tried, key=lambda one: -one[0])[:_EXACT]:
         if best is not None and rough_one <= known:  # hardly any exact bound exceeds its rough one
             break
-        counts = Counts(hits_x=int(hits_x[place]), runs_x=runs_x, hits_y=int(hits_y[place]), runs_y=runs_y)
+        counts = Counts(count_x=int(count_x[place]), runs_x=runs_x, count_y=int(count_y[place]), runs_y=runs_y)
         held, level = directed(claim, counts, _DIRECTIONS[way]), float(levels[way, place])
         bound = joint_test_beside(held.counts, held.claim, 0.0, known, alpha=level)[1]
-        if best is None or bound > claim.strength:  # that of the largest rough bound, and of what refutes
+        if best is None or bound > claim.parameter:  # that of the largest rough bound, and of what refutes
             own = joint_test_beside(held.counts, held.claim, 1.0, max(known, bound), alpha=level)[0]
             pvalue = min(pvalue, own / float(weights[way, place]))
         if best is None or bound > known:
@@ -114,28 +114,38 @@ def net_test(
     return None if best is None else replace(best, pvalue=pvalue)
 
 
-def clearance(hits_p: Hits, hits_q: Hits, n: int | Hits, m: int | Hits, claim: Claim) -> Array:
+def clearance(
+    count_p: EventCounts, count_q: EventCounts, n: int | EventCounts, m: int | EventCounts, claim: Claim
+) -> Array:
     """Return the standard errors by which frequencies of p exceed the boundary at those of q, on the arcsine scale."""
     error_p, error_q = 0.5 / np.sqrt(n), 0.5 / np.sqrt(m)
-    angle = np.arcsin(np.sqrt((hits_q + 0.5) / (m + 1.0)))
+    angle = np.arcsin(np.sqrt((count_q + 0.5) / (m + 1.0)))
     here, beside = (
         arcsine_angle(*claim.max_power(np.sin(at) ** 2, np.cos(at) ** 2))
         for at in (angle, np.minimum(angle + error_q, math.pi / 2))
     )
-    return np.asarray((np.arcsin(np.sqrt(hits_p / n)) - here) / np.hypot(error_p, beside - here))
+    return np.asarray((np.arcsin(np.sqrt(count_p / n)) - here) / np.hypot(error_p, beside - here))
 
 
 def rough_bound(
-    hits_p: Hits, hits_q: Hits, n: int | Hits, m: int | Hits, claim: Claim, z: Array | float, *, quickly: bool = False
+    count_p: EventCounts,
+    count_q: EventCounts,
+    n: int | EventCounts,
+    m: int | EventCounts,
+    claim: Claim,
+    z: Array | float,
+    *,
+    quickly: bool = False,
 ) -> Array:
-    """Return the strength that counts exceed by z standard errors, by the ellipse on the arcsine scale; −∞ for none.
+    """Return the privacy parameter that counts exceed by z standard errors, by the ellipse on the arcsine scale; −∞ for
+    none.
 
-    The claim is in the direction of the events, and hits on the more likely dataset come first. `quickly` takes one
-    point of the ellipse, whose strength is at least the smallest one.
+    The claim is in the direction of the events, and counts on the more likely dataset come first. `quickly` takes one
+    point of the ellipse, whose privacy parameter is at least the smallest one.
     """
     angles = _ANGLES[len(_ANGLES) // 2, None] if quickly else _ANGLES
-    p = np.arcsin(np.sqrt(hits_p / n)) - 0.5 * z / np.sqrt(n) * np.sin(angles)
-    q = np.arcsin(np.sqrt((hits_q + 0.5) / (m + 1.0))) + 0.5 * z / np.sqrt(m) * np.cos(angles)
+    p = np.arcsin(np.sqrt(count_p / n)) - 0.5 * z / np.sqrt(n) * np.sin(angles)
+    q = np.arcsin(np.sqrt((count_q + 0.5) / (m + 1.0))) + 0.5 * z / np.sqrt(m) * np.cos(angles)
     p, q = np.maximum(p, 0.0), np.minimum(q, math.pi / 2)
-    found = claim.rough_strength_of(np.sin(p) ** 2, np.sin(q) ** 2, np.cos(p) ** 2, np.cos(q) ** 2).min(axis=0)
+    found = claim.rough_parameter_of(np.sin(p) ** 2, np.sin(q) ** 2, np.cos(p) ** 2, np.cos(q) ** 2).min(axis=0)
     return np.where(np.isnan(found), -math.inf, found)

@@ -1,12 +1,12 @@
 """Two-sided intervals for the log ratios ln(p/q) of many outcomes, and for their maximum, from counts.
 
-An outcome has independent hits X ~ Bin(n, p) on x and Y ~ Bin(m, q) on y. The lower limit for ln(p/q) is the least
+An outcome has independent counts X ~ Bin(n, p) on x and Y ~ Bin(m, q) on y. The lower limit for ln(p/q) is the least
 ln(p/q) over all pairs (p, q) that the following test does not refute:
 
-1. *Two roots.* Under (p, q), U(p) = −Φ⁻¹(Pr_p[X ≥ hits]) and V(q) = −Φ⁻¹(Pr_q[Y ≤ hits]) are independent and at most
-   standard normal in the stochastic order; so is U cos t + V sin t for a t in [0, π/2] that depends only on (p, q).
-   A pair is refuted where this sum reaches the normal quantile of the level. The best t has tan t = sd(ln q̂)/sd(ln p̂),
-   that is, tan² t = (n/m) × odds(p)/odds(q), so t is constant on sectors between curves of constant odds ratio.
+1. *Two roots.* Under (p, q), U(p) = −Φ⁻¹(Pr_p[X ≥ counts]) and V(q) = −Φ⁻¹(Pr_q[Y ≤ counts]) are independent and at
+   most standard normal in the stochastic order; so is U cos t + V sin t for a t in [0, π/2] that depends only on (p,
+   q). A pair is refuted where this sum reaches the normal quantile of the level. The best t has tan t = sd(ln q̂)/sd(ln
+   p̂), that is, tan² t = (n/m) × odds(p)/odds(q), so t is constant on sectors between curves of constant odds ratio.
 2. *A box.* A share of the level is spent on refuting every p and every q outside exact limits for each (after Berger &
    Boos 1994). Without the box the test is weak far from the counts, where U and V nearly cancel. If every run on y is
    a hit, V is −∞ and the test consists of the box alone.
@@ -19,7 +19,7 @@ ln(p/q) over all pairs (p, q) that the following test does not refute:
    and its least distance from ln q is at an end of the cell.
 
 The cost does not grow with the runs. Compared with normal_quantile × sd, the limit is further from the estimate by
-about 1% from 10⁴ hits on, 3% at 10³, 8% at 100 and 27% at 10, where exact limits for a probability are as far out.
+about 1% from 10⁴ counts on, 3% at 10³, 8% at 100 and 27% at 10, where exact limits for a probability are as far out.
 
 Proof: docs/proofs/ratios.md
 """
@@ -53,8 +53,8 @@ class RatioIntervals:
     Attributes
     ----------
     lower, observed, upper : ndarray, shape (K,)
-        In nats. The lower limit is −inf without hits on x, the upper limit is inf without hits on y, and the observed
-        ratio is NaN without hits on both.
+        In nats. The lower limit is −inf without counts on x, the upper limit is inf without counts on y, and the
+        observed ratio is NaN without counts on both.
     alpha : float
         Probability that any of the 2K limits is wrong.
     """
@@ -77,7 +77,7 @@ class MaximumInterval:
 
 
 def ratio_intervals(
-    hits_x: npt.ArrayLike, runs_x: int, hits_y: npt.ArrayLike, runs_y: int, *, alpha: float
+    count_x: npt.ArrayLike, runs_x: int, count_y: npt.ArrayLike, runs_y: int, *, alpha: float
 ) -> RatioIntervals:
     """Return simultaneous intervals that contain all ln(p_i/q_i) with probability 1 − alpha or more.
 
@@ -86,7 +86,7 @@ def ratio_intervals(
 
     Parameters
     ----------
-    hits_x, hits_y : array_like, shape (K,)
+    count_x, count_y : array_like, shape (K,)
         Runs with each outcome on x and on y. The outcomes (or events, which may overlap) are chosen without looking at
         these counts.
     runs_x, runs_y : int
@@ -105,7 +105,7 @@ def ratio_intervals(
     >>> found.lower.round(2).tolist(), found.upper.round(2).tolist()
     ([1.06, -1.14], [1.14, -1.06])
     """
-    x, y = _checked(hits_x, runs_x, hits_y, runs_y)
+    x, y = _checked(count_x, runs_x, count_y, runs_y)
     each = check_alpha(alpha) / (2 * len(x))
     return RatioIntervals(
         lower=_lower(x, runs_x, y, runs_y, each),
@@ -116,9 +116,9 @@ def ratio_intervals(
 
 
 def maximum_interval(
-    hits_x: npt.ArrayLike,
+    count_x: npt.ArrayLike,
     runs_x: int,
-    hits_y: npt.ArrayLike,
+    count_y: npt.ArrayLike,
     runs_y: int,
     *,
     alpha: float,
@@ -133,13 +133,13 @@ def maximum_interval(
     If the outcomes are all outputs of a discrete mechanism, the maximum is its worst-case log-likelihood ratio on the
     pair. If the outputs are continuous or not all listed, the maximum is that of the listed events: the lower end still
     holds for the mechanism, but the upper end holds for these events only, for any number of runs (Gilbert & McMillan
-    2018). The upper end is infinite if an outcome has no hits on the side of the denominator.
+    2018). The upper end is infinite if an outcome has no counts on the side of the denominator.
 
     Parameters
     ----------
-    hits_x, runs_x, hits_y, runs_y, alpha
+    count_x, runs_x, count_y, runs_y, alpha
         As for `ratio_intervals`. An outcome of probability 0 on both sides has no ratio and does not count; leave such
-        outcomes out, because without hits their ratio may be anything and the upper end is infinite.
+        outcomes out, because without counts their ratio may be anything and the upper end is infinite.
     direction : {"x", "y", "both"}
         "x" for ln(p/q), "y" for ln(q/p), "both" for the largest absolute value over outcomes; else an `OptionError`.
 
@@ -153,7 +153,7 @@ def maximum_interval(
     >>> round(found.lower, 2), round(found.observed, 2), round(found.upper, 2)
     (1.05, 1.1, 1.14)
     """
-    x, y = _checked(hits_x, runs_x, hits_y, runs_y)
+    x, y = _checked(count_x, runs_x, count_y, runs_y)
     if direction not in ("x", "y", "both"):
         raise OptionError(f"direction={direction!r} is unknown; use 'x', 'y' or 'both'.", direction=direction)
     half = check_alpha(alpha) / 2
@@ -169,9 +169,9 @@ def maximum_interval(
     )
 
 
-def ratio_lower(hits_x: npt.ArrayLike, runs_x: int, hits_y: npt.ArrayLike, runs_y: int, *, alpha: float) -> Array:
+def ratio_lower(count_x: npt.ArrayLike, runs_x: int, count_y: npt.ArrayLike, runs_y: int, *, alpha: float) -> Array:
     """Return lower limits for all ln(p_i/q_i), shape (K,), each above the truth with probability at most `alpha`."""
-    x, y = _checked(hits_x, runs_x, hits_y, runs_y)
+    x, y = _checked(count_x, runs_x, count_y, runs_y)
     return _lower(x, runs_x, y, runs_y, check_alpha(alpha))
 
 
@@ -190,38 +190,38 @@ def _lower(x: Array, runs_x: int, y: Array, runs_y: int, level: float) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    hits: float
+    counts: float
     runs: int
     low: float  # limits of the logarithm of the probability
     high: float
 
 
-def _log_limits(hits: Array, runs: int, alpha: float) -> list[tuple[float, float]]:
+def _log_limits(counts: Array, runs: int, alpha: float) -> list[tuple[float, float]]:
     """Return (lower, upper) limits for ln p of each count; the upper limit is computed from 1 − p where p is large."""
     with np.errstate(divide="ignore"):
-        low, high = np.log(limits(hits, runs, alpha=alpha))
+        low, high = np.log(limits(counts, runs, alpha=alpha))
     is_large = high > -0.7
-    high[is_large] = np.log1p(-limits(runs - hits[is_large], runs, alpha=alpha)[0])
+    high[is_large] = np.log1p(-limits(runs - counts[is_large], runs, alpha=alpha)[0])
     return list(zip(low.tolist(), high.tolist(), strict=True))
 
 
 def _one_lower(x: _Side, y: _Side, z: float) -> float:
-    if x.hits == 0:
+    if x.counts == 0:
         return -math.inf
     # No limit exceeds the estimate: the grid has log p up to log q + top, and log q from where that enters the box.
-    top = math.log(x.hits / x.runs) - math.log(max(y.hits, 0.5) / y.runs)
+    top = math.log(x.counts / x.runs) - math.log(max(y.counts, 0.5) / y.runs)
     first, last = max(y.low, x.low - top), y.high
     step = (last - first) / _CELLS
     log_q = np.minimum(first + step * np.arange(-1, _CELLS + 1), last)
     q, q_rest = np.exp(log_q), -np.expm1(log_q)
     left, right = log_q[1:-1], log_q[2:]
     # V at the left end of each cell, and the rise in the cell of the line through the preceding node.
-    v = np.maximum(_root(y.runs - y.hits, y.runs, q_rest, q), -1e6)  # no U offsets −1e6
+    v = np.maximum(_root(y.runs - y.counts, y.runs, q_rest, q), -1e6)  # no U offsets −1e6
     v, rise = v[1:-1], np.where(v[:-2] > -30.0, v[1:-1] - v[:-2], 0.0) + 1e-300  # 1e-300 avoids 0/0
     # U at the nodes, and at the last p of the box.
-    is_open = x.hits == x.runs  # the box then contains every p up to 1
+    is_open = x.counts == x.runs  # the box then contains every p up to 1
     log_p = np.linspace(x.low, min(x.high, last + top, -1e-9 / x.runs if is_open else 0.0), _NODES + 1)
-    u = _root(x.hits, x.runs, np.exp(log_p), -np.expm1(log_p))
+    u = _root(x.counts, x.runs, np.exp(log_p), -np.expm1(log_p))
     u_last = -math.inf if is_open else float(u[-1])
 
     # t is the middle of each sector; the first and the last sector use one root alone.
@@ -261,41 +261,42 @@ def _angle(log_p: float, log_q: float, runs_ratio: float) -> int:
     )
 
 
-def _root(hits: float, runs: int, p: Array, p_rest: Array) -> Array:
-    """Return −Φ⁻¹(Pr[Bin(runs, p) ≥ hits]) minus a safety margin, for monotone p."""
-    if hits == 0:
+def _root(counts: float, runs: int, p: Array, p_rest: Array) -> Array:
+    """Return −Φ⁻¹(Pr[Bin(runs, p) ≥ counts]) minus a safety margin, for monotone p."""
+    if counts == 0:
         return np.full(p.shape, -np.inf)
-    rest = runs - hits + 1
+    rest = runs - counts + 1
     # Use the smaller of p and 1 − p, and the smaller tail.
     if max(p[0], p[-1]) < 0.5:
-        tail = betainc(hits, rest, p)
+        tail = betainc(counts, rest, p)
         is_tail = tail < 0.5
-        tail[~is_tail] = betaincc(hits, rest, p[~is_tail])
+        tail[~is_tail] = betaincc(counts, rest, p[~is_tail])
     else:
-        tail = betaincc(rest, hits, p_rest)
+        tail = betaincc(rest, counts, p_rest)
         is_tail = tail < 0.5
-        tail[~is_tail] = betainc(rest, hits, p_rest[~is_tail])
+        tail[~is_tail] = betainc(rest, counts, p_rest[~is_tail])
     root = ndtri(tail)
     return np.where(is_tail, -root, root) - _SAFETY
 
 
-def _checked(hits_x: npt.ArrayLike, runs_x: int, hits_y: npt.ArrayLike, runs_y: int) -> tuple[Array, Array]:
-    x, y = np.asarray(hits_x, dtype=np.float64), np.asarray(hits_y, dtype=np.float64)
+def _checked(count_x: npt.ArrayLike, runs_x: int, count_y: npt.ArrayLike, runs_y: int) -> tuple[Array, Array]:
+    x, y = np.asarray(count_x, dtype=np.float64), np.asarray(count_y, dtype=np.float64)
     if x.ndim != 1 or x.shape != y.shape or not len(x):
         raise OptionError(
-            f"hits_x of shape {x.shape} and hits_y of shape {y.shape} do not match; use one count on each side for "
+            f"count_x of shape {x.shape} and count_y of shape {y.shape} do not match; use one count on each side for "
             "each of one or more outcomes.",
             shape_x=x.shape,
             shape_y=y.shape,
         )
-    for side, hits, runs in (("x", x, runs_x), ("y", y, runs_y)):
+    for side, counts, runs in (("x", x, runs_x), ("y", y, runs_y)):
         if not (runs >= 1 and float(runs).is_integer()):
             raise OptionError(f"runs_{side}={runs!r} is not a number of runs; use a whole number >= 1.", runs=runs)
-        wrong = ~((hits >= 0) & (hits <= runs) & (hits == np.floor(hits)))  # NaN is wrong
+        wrong = ~((counts >= 0) & (counts <= runs) & (counts == np.floor(counts)))  # NaN is wrong
         if wrong.any():
-            worst = hits[wrong][0]
+            worst = counts[wrong][0]
             raise OptionError(
-                f"hits_{side} holds {worst:g} for runs_{side}={runs}; use whole numbers from 0 to the runs.", hits=worst
+                f"counts_{side} holds {worst:g} for runs_{side}={runs}; use whole numbers from 0 to the runs.",
+                counts=worst,
             )
     return x, y
 

@@ -1,4 +1,4 @@
-"""An upper limit for the total variation distance of two multinomial laws.
+"""An upper limit for the total variation distance of two multinomial distributions.
 
 Proof: docs/proofs/total-variation.md
 """
@@ -18,16 +18,16 @@ LARGEST_LEVEL = 0.25
 
 
 def total_variation_upper(
-    hits_x: Iterable[int], hits_y: Iterable[int], *, alpha: float, counts_unlisted: bool = False
+    count_x: Iterable[int], count_y: Iterable[int], *, alpha: float, counts_unlisted: bool = False
 ) -> float:
     """Return an upper limit for the total variation distance over cells, too low with probability at most `alpha`.
 
     The limit is exact for any number of cells and runs. The distance is P(A) − Q(A) for the unknown but fixed set of
-    cells A = {i : p_i > q_i}. With n runs on each side, n plus the hits of A on x minus the hits of A on y is a sum S
-    of 2n independent indicators with mean 2n(1 + TV)/2. For c ≤ ES − 1, Pr[S ≤ c] is at most that of a
-    Bin(2n, (1 + TV)/2) variable (Hoeffding), so the Clopper-Pearson limit of S is below (1 + TV)/2 with probability at
-    most alpha. The unknown S is at most n + Σ max(x_i − y_i, 0), and the limit grows with S, so no correction for the
-    2^K possible sets A is needed.
+    cells A = {i : p_i > q_i}. With n runs on each side, n plus the counts of A on x minus the counts of A on y is a sum
+    S of 2n independent indicators with mean 2n(1 + TV)/2. For c ≤ ES − 1, Pr[S ≤ c] is at most that of a Bin(2n, (1 +
+    TV)/2) variable (Hoeffding), so the Clopper-Pearson limit of S is below (1 + TV)/2 with probability at most alpha.
+    The unknown S is at most n + Σ max(x_i − y_i, 0), and the limit grows with S, so no correction for the 2^K possible
+    sets A is needed.
 
     Hoeffding's condition c ≤ ES − 1 always holds where it matters. The limit fails only for counts c with
     Pr[Bin ≤ c] ≤ alpha, where alpha is at most 1/4, and Pr[Bin ≤ E Bin] exceeds 1/4 if the misses have mean above 1
@@ -38,12 +38,12 @@ def total_variation_upper(
 
     Parameters
     ----------
-    hits_x, hits_y : sequences of int, of equal length and sum
+    count_x, count_y : sequences of int, of equal length and sum
     alpha : float
         In (0, 1).
     counts_unlisted : bool
-        Whether the last cell pools all unlisted outcomes. All its hits on x then belong to S, and the limit is for the
-        distance over all events.
+        Whether the last cell pools all unlisted outcomes. All its counts on x then belong to S, and the limit is for
+        the distance over all events.
 
     References
     ----------
@@ -56,17 +56,17 @@ def total_variation_upper(
     >>> round(total_variation_upper([5_000, 5_000], [5_000, 5_000], alpha=0.025), 4)
     0.0139
     """
-    x, y, level = list(hits_x), list(hits_y), min(check_alpha(alpha), LARGEST_LEVEL)
+    x, y, level = list(count_x), list(count_y), min(check_alpha(alpha), LARGEST_LEVEL)
     runs = sum(x)
     if len(x) != len(y) or runs != sum(y) or runs < 1 or min(x + y) < 0:
         raise OptionError(
             f"{runs:,} runs in {len(x)} cells and {sum(y):,} runs in {len(y)} cells do not match; use counts of the "
             "same number of runs in the same cells on both sides.",
-            hits_x=x,
-            hits_y=y,
+            count_x=x,
+            count_y=y,
         )
     others = x.pop() if counts_unlisted else 0
-    hits = runs + others + sum(max(a - b, 0) for a, b in zip(x, y, strict=False))
-    if hits >= 2 * runs - 1:
+    counts = runs + others + sum(max(a - b, 0) for a, b in zip(x, y, strict=False))
+    if counts >= 2 * runs - 1:
         return 1.0
-    return min(1.0, 2.0 * float(limits(np.array([float(hits)]), 2.0 * runs, alpha=level)[1][0]) - 1.0)
+    return min(1.0, 2.0 * float(limits(np.array([float(counts)]), 2.0 * runs, alpha=level)[1][0]) - 1.0)

@@ -16,18 +16,18 @@ _CHUNK = 1 << 14
 _NEGLIGIBLE = 1e-18  # relative to the partial sum
 
 
-def change_pvalue(hits: int, runs: int, hits_before: int, runs_before: int) -> float:
+def change_pvalue(counts: int, runs: int, counts_before: int, runs_before: int) -> float:
     """Return the exact p-value of the null that the event has the same probability in both samples.
 
-    Given the total number of hits, the hits of the first sample are hypergeometric for every probability of the event,
-    so the test is exact for any numbers of runs. The two-sided p-value is twice the tail from the observed hits on, at
-    most 1. Impossible counts raise an `OptionError`.
+    Given the total number of counts, the counts of the first sample are hypergeometric for every probability of the
+    event, so the test is exact for any numbers of runs. The two-sided p-value is twice the tail from the observed
+    counts on, at most 1. Impossible counts raise an `OptionError`.
 
     Parameters
     ----------
-    hits, runs : int
-        Of one sample, 0 <= hits <= runs, runs >= 1.
-    hits_before, runs_before : int
+    counts, runs : int
+        Of one sample, 0 <= counts <= runs, runs >= 1.
+    counts_before, runs_before : int
         Of the other sample, independent of the first.
 
     References
@@ -39,24 +39,24 @@ def change_pvalue(hits: int, runs: int, hits_before: int, runs_before: int) -> f
     >>> change_pvalue(10, 100, 10, 100), round(change_pvalue(0, 100, 10, 100), 5)
     (1.0, 0.00154)
     """
-    for value, total in ((hits, runs), (hits_before, runs_before)):
+    for value, total in ((counts, runs), (counts_before, runs_before)):
         if not 0 <= value <= total or total < 1:
             raise OptionError(
-                f"{value} hits in {total} runs are impossible; use 0 <= hits <= runs and runs >= 1.",
-                hits=value,
+                f"{value} counts in {total} runs are impossible; use 0 <= counts <= runs and runs >= 1.",
+                counts=value,
                 runs=total,
             )
-    return min(1.0, 2.0 * hypergeometric_tail(hits, runs, hits + hits_before, runs + runs_before))
+    return min(1.0, 2.0 * hypergeometric_tail(counts, runs, counts + counts_before, runs + runs_before))
 
 
-def hypergeometric_tail(hits: int, runs: int, seen: int, total: int) -> float:
-    """Return the one-sided tail from `hits` on, for `runs` draws out of `total` with `seen` hits."""
-    if hits * total < runs * seen:  # fewer hits than expected: use the tail of the misses
-        hits, seen = runs - hits, total - seen
+def hypergeometric_tail(counts: int, runs: int, seen: int, total: int) -> float:
+    """Return the one-sided tail from `counts` on, for `runs` draws out of `total` with `seen` counts."""
+    if counts * total < runs * seen:  # fewer counts than expected: use the tail of the misses
+        counts, seen = runs - counts, total - seen
     most = min(runs, seen)  # terms decrease from the mean on
-    first = _log_ways(seen, hits) + _log_ways(total - seen, runs - hits) - _log_ways(total, runs)
+    first = _log_ways(seen, counts) + _log_ways(total - seen, runs - counts) - _log_ways(total, runs)
     term, added = 1.0, 1.0
-    for start in range(hits, most, _CHUNK):
+    for start in range(counts, most, _CHUNK):
         k = np.arange(start, min(start + _CHUNK, most), dtype=np.float64)
         terms = term * np.cumprod((seen - k) / (k + 1.0) * (runs - k) / (total - seen - runs + k + 1.0))
         added, term = added + float(terms.sum()), float(terms[-1])

@@ -30,7 +30,7 @@ FINE, RECURS, HALF_LINE = -2, -1, 0
 """Widths of events that are not runs of cells."""
 
 _TAILS, EVEN = 129, 63  # quantiles on the logistic scale, dense in both tails, and even ones
-# Most fine cells of a number, and the pilot's values in each: of 100,000 runs one has some eighty hits, and sixty on
+# Most fine cells of a number, and the pilot's values in each: of 100,000 runs one has some eighty counts, and sixty on
 # one dataset with none on the other refute a claim of 1.
 _FINE, _PER_FINE = 4095, 4
 ATOMS = 512
@@ -91,8 +91,8 @@ class Cut:
 
     column: Column
     edges: Array
-    hits_x: Array
-    hits_y: Array
+    count_x: Array
+    count_y: Array
     ratio: Array | None  # log ratio of each cell according to the curve, if there is one
     low: Integers  # first cell of each event
     high: Integers  # the cell after its last
@@ -115,16 +115,16 @@ class Cut:
         without = [len(side) - len(known) for side, known in zip((column.x, column.y), ordered, strict=True)]
         if len(edges) == 0 or (len(edges) == 1 and not any(without)):
             return None
-        hits_x, hits_y = (
+        count_x, count_y = (
             np.diff(np.searchsorted(known, edges), prepend=0, append=[len(known), len(known) + rest]).astype(np.float64)
             for known, rest in zip(ordered, without, strict=True)
         )
         ratio = None
         if column.curve == "ramps" and len(edges):
-            ratio = _curve(_positions(values, edges), hits_x, hits_y, is_ratio=column.is_ratio)
+            ratio = _curve(_positions(values, edges), count_x, count_y, is_ratio=column.is_ratio)
         elif column.curve == "each":
-            ratio = shrunken_log_ratios(hits_x, hits_y).round(ROUNDED)
-        count = len(hits_x)
+            ratio = shrunken_log_ratios(count_x, count_y).round(ROUNDED)
+        count = len(count_x)
         ends = np.concatenate([[0], 1 + np.searchsorted(edges, coarse), [count - 1, count]])
         low, high, width = runs_of_cells(len(ends) - 1)
         low, high = ends[low], ends[high]
@@ -134,7 +134,7 @@ class Cut:
         low, high = np.append(low, first[~is_cell]), np.append(high, after[~is_cell])
         width = np.append(width, np.full(len(low) - len(width), RECURS))
         below_fine = np.array([np.searchsorted(known, fine) for known in ordered])
-        return cls(column, edges, hits_x, hits_y, ratio, low, high, width, fine, below_fine)
+        return cls(column, edges, count_x, count_y, ratio, low, high, width, fine, below_fine)
 
     @property
     def runs(self) -> int:
@@ -143,11 +143,11 @@ class Cut:
 
     @property
     def fitted_cells(self) -> tuple[Array, Array]:
-        """Hits in each cell on x and on y as the curve expects them; those of the pilot without a curve."""
+        """Counts in each cell on x and on y as the curve expects them; those of the pilot without a curve."""
         if self.ratio is None:
-            return self.hits_x, self.hits_y
-        hits, share = self.hits_x + self.hits_y, expit(self.ratio)
-        return np.minimum(hits * share, self.hits_x.sum()), np.minimum(hits * (1.0 - share), self.hits_y.sum())
+            return self.count_x, self.count_y
+        counts, share = self.count_x + self.count_y, expit(self.ratio)
+        return np.minimum(counts * share, self.count_x.sum()), np.minimum(counts * (1.0 - share), self.count_y.sum())
 
     @property
     def order(self) -> Integers:
@@ -155,26 +155,26 @@ class Cut:
         assert self.ratio is not None
         return from_the_inside(self.ratio) if self.column.curve == "ramps" else np.argsort(-self.ratio, kind="stable")
 
-    def hits(self, cells: npt.NDArray[np.bool_]) -> tuple[float, float]:
-        """Hits in these cells on x and on y."""
-        return float(self.hits_x[cells].sum()), float(self.hits_y[cells].sum())
+    def counts(self, cells: npt.NDArray[np.bool_]) -> tuple[float, float]:
+        """Counts in these cells on x and on y."""
+        return float(self.count_x[cells].sum()), float(self.count_y[cells].sum())
 
     def fitted(self, cells: npt.NDArray[np.bool_]) -> tuple[float, float]:
         """The same as the curve expects them, at most all runs."""
         on_x, on_y = (min(float(side[cells].sum()), float(self.runs)) for side in self.fitted_cells)
         return on_x, on_y
 
-    def in_events(self, hits: Array) -> Array:
-        """Hits in each event of the net, of hits in each cell."""
-        up_to = np.concatenate([[0.0], np.cumsum(hits)])
+    def in_events(self, counts: Array) -> Array:
+        """Counts in each event of the net, of counts in each cell."""
+        up_to = np.concatenate([[0.0], np.cumsum(counts)])
         return np.asarray(up_to[self.high] - up_to[self.low])
 
     def with_edges(self, more: Array) -> Cut:
         """The same column with further edges, as the cells of events that need no curve and no net."""
         edges = np.union1d(self.edges, more)
         cells = (cells_of(side, edges) for side in (self.column.x, self.column.y))
-        hits_x, hits_y = (np.bincount(side, minlength=len(edges) + 2).astype(np.float64) for side in cells)
-        return replace(self, edges=edges, hits_x=hits_x, hits_y=hits_y, ratio=None)
+        count_x, count_y = (np.bincount(side, minlength=len(edges) + 2).astype(np.float64) for side in cells)
+        return replace(self, edges=edges, count_x=count_x, count_y=count_y, ratio=None)
 
     @np.errstate(over="ignore")  # distances beyond the largest number
     def lies_far(self, more_likely_on: Direction) -> npt.NDArray[np.bool_]:
@@ -191,8 +191,8 @@ class Cut:
         return np.asarray(away > other[-1] - other[0])
 
     def directed(self, more_likely_on: Direction) -> tuple[Array, Array]:
-        """Hits in each cell, those on the more likely dataset first."""
-        return (self.hits_x, self.hits_y) if more_likely_on == "x" else (self.hits_y, self.hits_x)
+        """Counts in each cell, those on the more likely dataset first."""
+        return (self.count_x, self.count_y) if more_likely_on == "x" else (self.count_y, self.count_x)
 
     def places(self, event: int) -> Integers:
         """The cells of an event of the net."""
@@ -328,32 +328,32 @@ def runs_of_cells(count: int) -> tuple[Integers, Integers, Integers]:
 def _positions(values: Array, edges: Array) -> Array:
     """The mean of the sorted finite values in each cell but the last; its lower edge where there is none."""
     starts = np.concatenate([[0], np.searchsorted(values, edges)])
-    hits = np.diff(starts, append=len(values))
+    counts = np.diff(starts, append=len(values))
     means = np.append(edges[0], edges)
     with np.errstate(over="ignore"):  # a sum may be rounded beyond the largest number
-        means[hits > 0] = np.add.reduceat(values / np.repeat(hits, hits), starts[hits > 0])
+        means[counts > 0] = np.add.reduceat(values / np.repeat(counts, counts), starts[counts > 0])
     return np.maximum.accumulate(np.clip(means, -sys.float_info.max, sys.float_info.max))
 
 
-def _curve(at: Array, hits_x: Array, hits_y: Array, *, is_ratio: bool) -> Array | None:
-    """The log ratio of each cell; cells without hits have that of their neighbours. None for fewer than two cells."""
-    hit = np.flatnonzero(hits_x[:-1] + hits_y[:-1] > 0)
+def _curve(at: Array, count_x: Array, count_y: Array, *, is_ratio: bool) -> Array | None:
+    """The log ratio of each cell; cells without counts have that of their neighbours. None for fewer than two cells."""
+    hit = np.flatnonzero(count_x[:-1] + count_y[:-1] > 0)
     if len(hit) < 2:
         return None
     group = np.arange(len(hit))
     if len(hit) > _CURVE:
-        hits = (hits_x + hits_y)[hit]
-        group = np.minimum(np.cumsum(hits) * _JOINED // (hits.sum() + 1), _JOINED - 1).astype(np.int64)
+        counts = (count_x + count_y)[hit]
+        group = np.minimum(np.cumsum(counts) * _JOINED // (counts.sum() + 1), _JOINED - 1).astype(np.int64)
         group = np.unique(group, return_inverse=True)[1]
     first = hit[np.unique(group, return_index=True)[1]]
-    on_x, on_y = (np.bincount(group, side[hit]).astype(np.float64) for side in (hits_x, hits_y))
+    on_x, on_y = (np.bincount(group, side[hit]).astype(np.float64) for side in (count_x, count_y))
     if len(first) < 3:
         fitted = np.log((on_x + 0.5) / (on_y + 0.5))
     else:
         fitted = expected_log_ratio(at[first], on_x, on_y, sloped=is_ratio)
-    ratio = np.interp(np.arange(len(hits_x)), hit, fitted.round(ROUNDED)[group])
-    without = hits_x[-1] + hits_y[-1] > 0
-    ratio[-1] = math.log((hits_x[-1] + 0.5) / (hits_y[-1] + 0.5)) if without else ratio[hit].mean()
+    ratio = np.interp(np.arange(len(count_x)), hit, fitted.round(ROUNDED)[group])
+    without = count_x[-1] + count_y[-1] > 0
+    ratio[-1] = math.log((count_x[-1] + 0.5) / (count_y[-1] + 0.5)) if without else ratio[hit].mean()
     return np.asarray(ratio)
 
 

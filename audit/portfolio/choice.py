@@ -51,13 +51,13 @@ _SINES, _COSINES = np.sin(_ANGLES), np.cos(_ANGLES)  # of the quarter of the ell
 
 
 class Events(NamedTuple):
-    """Events by their hits in `held` runs on each dataset, tested in one direction.
+    """Events by their counts in `held` runs on each dataset, tested in one direction.
 
     `caution` is the number of standard errors of the pilot's frequencies that are subtracted.
     """
 
-    hits_x: Array
-    hits_y: Array
+    count_x: Array
+    count_y: Array
     held: int
     direction: Direction
     caution: float
@@ -77,32 +77,32 @@ class Criterion:
 
     def values(self, events: Events) -> Array:
         """The criterion for each event; −∞ for useless events."""
-        hits_p, hits_q = (events.hits_x, events.hits_y)[:: 1 if events.direction == "x" else -1]
-        values = np.full(len(hits_p), -math.inf)
-        useful = np.flatnonzero(~self._are_useless(hits_p, hits_q, events.held))
+        count_p, count_q = (events.count_x, events.count_y)[:: 1 if events.direction == "x" else -1]
+        values = np.full(len(count_p), -math.inf)
+        useful = np.flatnonzero(~self._are_useless(count_p, count_q, events.held))
         size = self._size(self.runs, events.held, events.caution)
-        p, p_rest = _turned(hits_p[useful], events.held, -size * _SINES)
-        q, q_rest = _turned(hits_q[useful], events.held, size * _COSINES)
+        p, p_rest = _turned(count_p[useful], events.held, -size * _SINES)
+        q, q_rest = _turned(count_q[useful], events.held, size * _COSINES)
         claim = self.claim if events.direction == "x" else self.claim.reversed()
-        found = claim.rough_strength_of(p, q, p_rest, q_rest).min(axis=0)
+        found = claim.rough_parameter_of(p, q, p_rest, q_rest).min(axis=0)
         with np.errstate(over="ignore"):  # of claims near the largest double
-            values[useful] = np.where(np.isnan(found), -math.inf, found - claim.strength).round(ROUNDED)
+            values[useful] = np.where(np.isnan(found), -math.inf, found - claim.parameter).round(ROUNDED)
         return values
 
-    def _are_useless(self, hits_p: Array, hits_q: Array, held: int) -> npt.NDArray[np.bool_]:
+    def _are_useless(self, count_p: Array, count_q: Array, held: int) -> npt.NDArray[np.bool_]:
         # An event is equivalent to its complement in the other direction; keep the one with the larger ratio.
         # An event that always occurs on one side cannot be more likely on the other.
-        useless: npt.NDArray[np.bool_] = hits_q == held
+        useless: npt.NDArray[np.bool_] = count_q == held
         if self.least_share > 0.0:
-            useless |= np.minimum(np.minimum(hits_p, held - hits_p), np.minimum(hits_q, held - hits_q)) < (
+            useless |= np.minimum(np.minimum(count_p, held - count_p), np.minimum(count_q, held - count_q)) < (
                 self.least_share * held
             )
-        spare = self.spare * np.sqrt((hits_p * (held - hits_p) + hits_q * (held - hits_q)) / held)
+        spare = self.spare * np.sqrt((count_p * (held - count_p) + count_q * (held - count_q)) / held)
         if self.is_small:
-            useless |= hits_p + hits_q > held + spare
+            useless |= count_p + count_q > held + spare
         if not self.is_one_way:
-            more = hits_p * (held - hits_p) - hits_q * (held - hits_q)
-            useless |= more < -spare * np.abs(hits_p - hits_q)
+            more = count_p * (held - count_p) - count_q * (held - count_q)
+            useless |= more < -spare * np.abs(count_p - count_q)
         return useless
 
     def value_of_guesses(self, right: float, wrong: float, held: int, caution: float) -> float:
@@ -116,16 +116,16 @@ class Criterion:
         size = self._size(coins_for(self.runs), runs, caution)
         p, p_rest = _turned(np.full(9, right), runs, -size * np.cos(turn - 0.5 * widest))
         q, q_rest = _turned(np.full(9, wrong), runs, size * np.cos(turn + 0.5 * widest))
-        found = self.claim.rough_strength_of(p, q, p_rest, q_rest).min()
-        return -math.inf if math.isnan(found) else round(float(found) - self.claim.strength, ROUNDED)
+        found = self.claim.rough_parameter_of(p, q, p_rest, q_rest).min()
+        return -math.inf if math.isnan(found) else round(float(found) - self.claim.parameter, ROUNDED)
 
     def _size(self, runs: int, held: int, caution: float) -> float:
         return 0.5 * (self.z / math.sqrt(runs) + caution / math.sqrt(held))
 
 
-def _turned(hits: Array, held: int, angle: Array) -> tuple[Array, Array]:
-    """Frequency of `hits` in `held` runs and its complement, moved by an angle on the arcsine scale."""
-    share = (hits + 0.375) / (held + 0.75)
+def _turned(counts: Array, held: int, angle: Array) -> tuple[Array, Array]:
+    """Frequency of `counts` in `held` runs and its complement, moved by an angle on the arcsine scale."""
+    share = (counts + 0.375) / (held + 0.75)
     sine, cosine = np.sqrt(share), np.sqrt(1.0 - share)
     turn_sine, turn_cosine = np.sin(angle), np.cos(angle)
     moved, rest = sine * turn_cosine, cosine * turn_cosine
@@ -154,8 +154,8 @@ class Choice:
 
     event: Event
     more_likely_on: Direction
-    pilot_hits_x: int
-    pilot_hits_y: int
+    pilot_count_x: int
+    pilot_count_y: int
     pilot_runs: int
     shows_nothing: bool = False
     opposite: Choice | None = None
@@ -167,24 +167,24 @@ class Choice:
 
     @property
     def pilot_counts(self) -> Counts:
-        """Hits in the runs on which the event was chosen, without those that its column was learned from."""
+        """Counts in the runs on which the event was chosen, without those that its column was learned from."""
         return Counts(
-            hits_x=self.pilot_hits_x, runs_x=self.pilot_runs, hits_y=self.pilot_hits_y, runs_y=self.pilot_runs
+            count_x=self.pilot_count_x, runs_x=self.pilot_runs, count_y=self.pilot_count_y, runs_y=self.pilot_runs
         )
 
     def counted_on(self, x: Outputs, y: Outputs) -> Choice:
-        """The same event, with its hits in these independent outputs, equally many on x and on y."""
-        return replace(self, pilot_hits_x=self.event.count(x), pilot_hits_y=self.event.count(y), pilot_runs=len(x))
+        """The same event, with its counts in these independent outputs, equally many on x and on y."""
+        return replace(self, pilot_count_x=self.event.count(x), pilot_count_y=self.event.count(y), pilot_runs=len(x))
 
     def as_large_as(self, share: float) -> bool:
         """Whether the event has at least this share of the runs of either dataset, and its complement too."""
-        shares = self.pilot_hits_x / self.pilot_runs, self.pilot_hits_y / self.pilot_runs
+        shares = self.pilot_count_x / self.pilot_runs, self.pilot_count_y / self.pilot_runs
         return min(*shares, 1.0 - max(shares)) >= share
 
 
 def directed_shares(choice: Choice) -> tuple[float, float]:
     """Frequencies of an event in the pilot, that of the more likely dataset first."""
-    shares = choice.pilot_hits_x / choice.pilot_runs, choice.pilot_hits_y / choice.pilot_runs
+    shares = choice.pilot_count_x / choice.pilot_runs, choice.pilot_count_y / choice.pilot_runs
     return shares if choice.more_likely_on == "x" else shares[::-1]
 
 
@@ -194,8 +194,8 @@ def expected_excess(choice: Choice, claim: Claim, runs: int, alpha: float, *, ca
     Computed from the pilot counts of the choice minus `caution` standard errors.
     """
     criterion = Criterion(claim, runs, normal_quantile(alpha), is_one_way=True)
-    hits_x, hits_y = (np.array([float(hits)]) for hits in (choice.pilot_hits_x, choice.pilot_hits_y))
-    return float(criterion.values(Events(hits_x, hits_y, choice.pilot_runs, choice.more_likely_on, caution))[0])
+    count_x, count_y = (np.array([float(counts)]) for counts in (choice.pilot_count_x, choice.pilot_count_y))
+    return float(criterion.values(Events(count_x, count_y, choice.pilot_runs, choice.more_likely_on, caution))[0])
 
 
 def normal_quantile(alpha: float) -> float:
@@ -207,7 +207,7 @@ def normal_quantile(alpha: float) -> float:
 class Proposal:
     """A set of cells of one column.
 
-    Proposals compete by the hits on x and on y that are expected: those in the pilot of the output itself and of a
+    Proposals compete by the counts on x and on y that are expected: those in the pilot of the output itself and of a
     plain event, and what the curve expects of any other set.
     """
 
@@ -223,46 +223,46 @@ class Proposal:
         """The set of the cells at these places, which a curve has proposed."""
         cells, column = _mask(cut, places), cut.column
         caution = _OF_PART if column.is_part else _PICKED if column.first else _OF_SEVERAL
-        return cls(cut, cells, more_likely_on, cut.hits(cells) if column.is_output else cut.fitted(cells), caution)
+        return cls(cut, cells, more_likely_on, cut.counts(cells) if column.is_output else cut.fitted(cells), caution)
 
     @classmethod
     def plain(cls, cut: Cut, event: int, more_likely_on: Direction, value: float = 0.0) -> Proposal:
         """An event of the net."""
         cells = _mask(cut, cut.places(event))
-        return cls(cut, cells, more_likely_on, cut.hits(cells), _PICKED, value)
+        return cls(cut, cells, more_likely_on, cut.counts(cells), _PICKED, value)
 
     @property
     def choice(self) -> Choice:
         """The event."""
-        hits_x, hits_y = self.cut.hits(self.cells)
-        return Choice(self.cut.event(self.cells), self.more_likely_on, round(hits_x), round(hits_y), self.cut.runs)
+        count_x, count_y = self.cut.counts(self.cells)
+        return Choice(self.cut.event(self.cells), self.more_likely_on, round(count_x), round(count_y), self.cut.runs)
 
     @property
     def is_more_likely(self) -> bool:
-        """Whether the pilot has more hits on its dataset than on the other."""
-        hits_x, hits_y = self.cut.hits(self.cells)
-        return bool(hits_x > hits_y if self.more_likely_on == "x" else hits_y > hits_x)
+        """Whether the pilot has more counts on its dataset than on the other."""
+        count_x, count_y = self.cut.counts(self.cells)
+        return bool(count_x > count_y if self.more_likely_on == "x" else count_y > count_x)
 
     def without(self, other: Proposal) -> Proposal:
         """The set without the cells of another one of its column."""
         if not (self.cells & other.cells).any():
             return self
         cells = self.cells & ~other.cells
-        own = self.cut.hits(cells) if self.cut.column.is_output else self.cut.fitted(cells)
+        own = self.cut.counts(cells) if self.cut.column.is_output else self.cut.fitted(cells)
         return replace(self, cells=cells, expected=own)
 
-    def value_of(self, criterion: Criterion, hits: tuple[float, float], caution: float) -> float:
-        """What a test of this set alone should show beyond the claim, with these hits on x and on y."""
-        hits_x, hits_y = (np.array([side]) for side in hits)
-        return float(criterion.values(Events(hits_x, hits_y, self.cut.runs, self.more_likely_on, caution))[0])
+    def value_of(self, criterion: Criterion, counts: tuple[float, float], caution: float) -> float:
+        """What a test of this set alone should show beyond the claim, with these counts on x and on y."""
+        count_x, count_y = (np.array([side]) for side in counts)
+        return float(criterion.values(Events(count_x, count_y, self.cut.runs, self.more_likely_on, caution))[0])
 
     def seen(self, criterion: Criterion, caution: float) -> float:
-        """The same with the hits in the pilot."""
-        return self.value_of(criterion, self.cut.hits(self.cells), caution)
+        """The same with the counts in the pilot."""
+        return self.value_of(criterion, self.cut.counts(self.cells), caution)
 
 
 def _mask(cut: Cut, places: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-    cells = np.zeros(len(cut.hits_x), np.bool_)
+    cells = np.zeros(len(cut.count_x), np.bool_)
     cells[places] = True
     return cells
 
@@ -277,17 +277,17 @@ class _Pair:
     def value_of(
         self, criterion: Criterion, on_x: tuple[float, float], on_y: tuple[float, float], caution: float
     ) -> float:
-        """What guesses by both sets should show beyond the claim, with these hits of either on x and on y."""
+        """What guesses by both sets should show beyond the claim, with these counts of either on x and on y."""
         return criterion.value_of_guesses(on_x[0] + on_y[1], on_x[1] + on_y[0], self.on_x.cut.runs, caution)
 
     def expected(self, criterion: Criterion, caution: float) -> float:
-        """The same with the hits by which proposals compete."""
+        """The same with the counts by which proposals compete."""
         return self.value_of(criterion, self.on_x.expected, self.on_y.expected, caution)
 
     def seen(self, criterion: Criterion, caution: float) -> float:
-        """The same with the hits in the pilot."""
+        """The same with the counts in the pilot."""
         cut = self.on_x.cut
-        return self.value_of(criterion, cut.hits(self.on_x.cells), cut.hits(self.on_y.cells), caution)
+        return self.value_of(criterion, cut.counts(self.on_x.cells), cut.counts(self.on_y.cells), caution)
 
     def by_curve(self, criterion: Criterion) -> float:
         """The same by the curve, without the noise of counts."""
@@ -312,15 +312,15 @@ def choose_event(
 ) -> tuple[Choice | None, float]:
     """The event with the largest expected lower bound from `runs` runs on each dataset, and what it promises.
 
-    The promise is the strength that the bound is expected to reach, less two standard errors of the pilot. With `both`,
-    an event of the other direction may be tested together with the best one. In the last pilot, where no curve promises
-    anything, the event is the half-line or run of cells that differs most, or one that is common; None if no column
-    varies.
+    The promise is the privacy parameter that the bound is expected to reach, less two standard errors of the pilot.
+    With `both`, an event of the other direction may be tested together with the best one. In the last pilot, where no
+    curve promises anything, the event is the half-line or run of cells that differs most, or one that is common; None
+    if no column varies.
     """
     criterion = Criterion(claim, runs, normal_quantile(alpha))
     choice, promise = _chosen(_proposals(cuts, criterion), criterion, both=both)
     if promise <= 0.0 and is_last:
-        nothing = claim.with_strength(0.0)
+        nothing = claim.with_parameter(0.0)
         clear, clear_promise = _chosen([_sharpened(_clearest(cuts, nothing), nothing)], criterion, both=both)
         choice, promise = (clear, clear_promise) if clear_promise > 0.0 else (choice, promise)
     if choice is None or (promise <= 0.0 and not choice.as_large_as(_COMMON[0])):
@@ -365,17 +365,17 @@ def _best_plain(cuts: Sequence[Cut], criterion: Criterion, caution: float) -> It
     """For each column and direction the best half-line, or value that recurs, by its counts."""
     for cut in cuts:
         plain = np.flatnonzero(cut.width <= HALF_LINE)
-        hits_x, hits_y = cut.in_events(cut.hits_x)[plain], cut.in_events(cut.hits_y)[plain]
+        count_x, count_y = cut.in_events(cut.count_x)[plain], cut.in_events(cut.count_y)[plain]
         for way in DIRECTIONS:
-            values = criterion.values(Events(hits_x, hits_y, cut.runs, way, caution))
+            values = criterion.values(Events(count_x, count_y, cut.runs, way, caution))
             at = int(np.argmax(values))
             yield Proposal.plain(cut, int(plain[at]), way, float(values[at]))
 
 
 def seen_on_one_dataset(cuts: Sequence[Cut], least: int) -> tuple[Choice | None, Choice | None]:
-    """For each direction the event with most hits on its dataset, and none on the other.
+    """For each direction the event with most counts on its dataset, and none on the other.
 
-    Of k events that tell nothing, one has log₂ k hits on one dataset and none on the other. So an event of the net
+    Of k events that tell nothing, one has log₂ k counts on one dataset and none on the other. So an event of the net
     needs so many more than the `least`, for the k that are as wide. A half-line does not if it lies farther from all
     outputs of the other dataset than these from each other, as the tail of noise does not.
     """
@@ -396,7 +396,7 @@ def seen_on_one_dataset(cuts: Sequence[Cut], least: int) -> tuple[Choice | None,
 
 
 def choose_seen(x: Outputs, y: Outputs) -> tuple[Choice, Choice]:
-    """For each direction the outputs that the first half saw on its dataset, with their hits in the second half.
+    """For each direction the outputs that the first half saw on its dataset, with their counts in the second half.
 
     For outputs that never vary, or of which hardly any occurs twice.
     """
@@ -405,8 +405,8 @@ def choose_seen(x: Outputs, y: Outputs) -> tuple[Choice, Choice]:
         times, names = tally(side[:half])
         event = Outcomes(tuple(names[key] for key, _ in times.most_common(ATOMS)))
         choice = Choice(event, way, 0, 0, 0).counted_on(x[half:], y[half:])
-        if choice.pilot_hits_x + choice.pilot_hits_y == 2 * choice.pilot_runs:  # the complement may yet occur
-            choice = replace(choice, event=replace(event, others=True), pilot_hits_x=0, pilot_hits_y=0)
+        if choice.pilot_count_x + choice.pilot_count_y == 2 * choice.pilot_runs:  # the complement may yet occur
+            choice = replace(choice, event=replace(event, others=True), pilot_count_x=0, pilot_count_y=0)
         p, q = directed_shares(choice)
         clear = (p - q) * choice.pilot_runs > _CLEAR * math.sqrt((p + q) * choice.pilot_runs)
         found.append(replace(choice, shows_nothing=not clear))
@@ -423,7 +423,7 @@ def _proposals(cuts: Sequence[Cut], criterion: Criterion) -> list[_Proposals]:
         criterion = replace(criterion, is_small=True, spare=DOUBT)
         proposing = replace(criterion, runs=coins_for(criterion.runs) or criterion.runs)
     of_columns = [{one.more_likely_on: one for one in _of_curve(cut, proposing)} for cut in cuts]
-    of_columns.append(_sharpened(_clearest(cuts, criterion.claim, recurring=True), criterion.claim.with_strength(0.0)))
+    of_columns.append(_sharpened(_clearest(cuts, criterion.claim, recurring=True), criterion.claim.with_parameter(0.0)))
     return [
         {way: replace(one, value=one.value_of(criterion, one.expected, one.caution)) for way, one in of_column.items()}
         for of_column in of_columns
@@ -431,7 +431,7 @@ def _proposals(cuts: Sequence[Cut], criterion: Criterion) -> list[_Proposals]:
 
 
 def _of_curve(cut: Cut, criterion: Criterion) -> Iterator[Proposal]:
-    """The set that the curve of a column proposes in each direction, if the pilot has more hits on its dataset."""
+    """The set that the curve of a column proposes in each direction, if the pilot has more counts on its dataset."""
     if cut.ratio is None:
         return
     decreasing, (fitted_x, fitted_y) = cut.order, cut.fitted_cells
@@ -481,8 +481,8 @@ def _sharpened(proposals: _Proposals, claim: Claim) -> _Proposals:
         done = [found[other].cut for other in alike if other in found]  # events of one column may form a pair
         cut = done[0] if done else one.cut.with_edges(points[np.isfinite(points)])
         low, high = (0 if end == -math.inf else int(np.searchsorted(cut.edges, end)) + 1 for end in ends[way])
-        cells = _mask(cut, np.arange(low, len(cut.hits_x) if ends[way][1] == math.inf else high))
-        found[way] = replace(one, cut=cut, cells=cells, expected=cut.hits(cells))
+        cells = _mask(cut, np.arange(low, len(cut.count_x) if ends[way][1] == math.inf else high))
+        found[way] = replace(one, cut=cut, cells=cells, expected=cut.counts(cells))
     return found
 
 
@@ -496,7 +496,7 @@ def _change_points(one: Proposal, claim: Claim) -> Array:
     sides = (cut.column.x, cut.column.y)[:: 1 if one.more_likely_on == "x" else -1]
     values = np.unique(np.concatenate(sides))
     values = np.concatenate([[-math.inf], values[np.isfinite(values)], [math.inf]])
-    hits_p, hits_q = (np.append(np.searchsorted(np.sort(side), values[:-1]), cut.runs) for side in sides)
+    count_p, count_q = (np.append(np.searchsorted(np.sort(side), values[:-1]), cut.runs) for side in sides)
     first, last = (int(end) for end in np.searchsorted(values, ends))
     if last - first == 1:  # a value that recurs
         return ends
@@ -507,7 +507,7 @@ def _change_points(one: Proposal, claim: Claim) -> Array:
         lasts = np.arange(middle + 1, min(last + width, beyond)) if last < beyond else np.array([last])
         for tried in (firsts, lasts):
             start, end = (tried, last) if tried is firsts else (first, tried)
-            found = clearance(hits_p[end] - hits_p[start], hits_q[end] - hits_q[start], cut.runs, cut.runs, claim)
+            found = clearance(count_p[end] - count_p[start], count_q[end] - count_q[start], cut.runs, cut.runs, claim)
             best = int(np.argmax(found))
             first, last = (int(tried[best]), last) if tried is firsts else (first, int(tried[best]))
         if found[best] <= clearest:
@@ -527,20 +527,20 @@ def _common(cuts: Sequence[Cut], criterion: Criterion) -> Choice | None:
 
 def _chosen(of_columns: Sequence[_Proposals], criterion: Criterion, *, both: bool) -> tuple[Choice | None, float]:
     """The best pair of one column, or the best event alone, and what it promises; none without any bound."""
-    strength, one_way = criterion.claim.strength, replace(criterion, is_one_way=True)
+    parameter, one_way = criterion.claim.parameter, replace(criterion, is_one_way=True)
     alone = max((one for each in of_columns for one in each.values()), key=lambda one: one.value, default=None)
     if alone is None:
         return None, -math.inf
     if both and is_symmetric(criterion.claim) and coins_for(criterion.runs):
         pairs = [pair for each in of_columns if (pair := _paired(each, criterion)) is not None]
         pair = max(pairs, key=lambda each: each.expected(criterion, each.caution), default=None)
-        if pair is not None and strength + pair.seen(criterion, 0.0) > 0.0:
+        if pair is not None and parameter + pair.seen(criterion, 0.0) > 0.0:
             value, less = pair.expected(criterion, 0.0), pair.expected(criterion, 1.0)
             if alone.value_of(one_way, alone.expected, 0.0) < value + DOUBT * (value - less):
-                return pair.choice, strength + pair.expected(criterion, DOUBT)
-    if strength + alone.seen(one_way, 0.0) <= 0.0:
+                return pair.choice, parameter + pair.expected(criterion, DOUBT)
+    if parameter + alone.seen(one_way, 0.0) <= 0.0:
         return None, -math.inf
-    return alone.choice, strength + alone.value_of(one_way, alone.expected, DOUBT)
+    return alone.choice, parameter + alone.value_of(one_way, alone.expected, DOUBT)
 
 
 def _paired(proposals: _Proposals, criterion: Criterion) -> _Pair | None:
@@ -554,7 +554,7 @@ def _paired(proposals: _Proposals, criterion: Criterion) -> _Pair | None:
         return None
     tried = ((on_x, on_y), (_as_likely(on_x, on_y), on_y), (on_x, _as_likely(on_y, on_x)))
     pairs = [_Pair(first.without(second), second.without(first)) for first, second in tried]
-    found = [pair for pair in pairs if all(sum(one.cut.hits(one.cells)) > 0.0 for one in (pair.on_x, pair.on_y))]
+    found = [pair for pair in pairs if all(sum(one.cut.counts(one.cells)) > 0.0 for one in (pair.on_x, pair.on_y))]
     return max(found, key=lambda pair: pair.by_curve(criterion), default=None)
 
 
@@ -565,6 +565,6 @@ def _as_likely(one: Proposal, other: Proposal) -> Proposal:
         return one
     order = cut.order[:: 1 if one.more_likely_on == "x" else -1]
     unlikely = cut.directed(one.more_likely_on)[1][order].cumsum()
-    wanted = cut.hits(other.cells)[1 if other.more_likely_on == "x" else 0]
+    wanted = cut.counts(other.cells)[1 if other.more_likely_on == "x" else 0]
     wider = Proposal.of_curve(cut, order[: int(np.argmin(np.abs(unlikely - wanted))) + 1], one.more_likely_on)
     return replace(wider, value=one.value)

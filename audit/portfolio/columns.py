@@ -233,8 +233,8 @@ def _digits(score: Score, x: Array, y: Array, *outputs: Outputs) -> Iterator[Col
 def screened(x: Array, y: Array) -> Array:
     """Largest difference of the distribution functions of each column at 15 quantiles, each in its standard errors.
 
-    So a value that is rare counts by how clearly it differs, however rare it is. For equal laws the distance exceeds 5
-    with probability 2e-5 at most, as far as the errors are normal. NaN counts as the largest number.
+    So a value that is rare counts by how clearly it differs, however rare it is. For equal distributions the distance
+    exceeds 5 with probability 2e-5 at most, as far as the errors are normal. NaN counts as the largest number.
     """
     runs = max(min(x.shape[1], y.shape[1], COMPARED, _NUMBERS // max(len(x), 1)), 1)
     found = np.zeros(len(x))

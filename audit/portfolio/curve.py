@@ -37,7 +37,7 @@ _SHORT_OF = 2.0  # by which a first ramp may miss its price and still be moved: 
 _STEEPEST = 1e12
 
 
-def expected_log_ratio(at: Array, hits_x: Array, hits_y: Array, *, sloped: bool = False) -> Array:
+def expected_log_ratio(at: Array, count_x: Array, count_y: Array, *, sloped: bool = False) -> Array:
     """The log ratio of the fitted ramps, expected over where their knots may lie.
 
     How many ramps there are, and which have no knot because they go on to an end, the fit says. For each ramp in turn
@@ -52,14 +52,14 @@ def expected_log_ratio(at: Array, hits_x: Array, hits_y: Array, *, sloped: bool 
     ----------
     Raftery (1995), Bayesian model selection in social research, Section 4 (models weighed by exp(-BIC/2)).
     """
-    fit, data = _fit(at, hits_x, hits_y, sloped)
+    fit, data = _fit(at, count_x, count_y, sloped)
     share, last = expit(fit.log_ratio), len(at) - 1
     # Where hardly any output is from one of the datasets, the likelihood is far from quadratic; half an output more on
     # each keeps its curvature.
-    smoothed = (data.hits * share + 0.5) / (data.hits + 1.0)
-    precision = data.hits * smoothed * (1.0 - smoothed)
-    root, place, mass = np.sqrt(precision), np.arange(last + 1), np.log(data.hits)
-    response = (fit.log_ratio + (data.hits_x - data.hits * share) / precision) * root
+    smoothed = (data.counts * share + 0.5) / (data.counts + 1.0)
+    precision = data.counts * smoothed * (1.0 - smoothed)
+    root, place, mass = np.sqrt(precision), np.arange(last + 1), np.log(data.counts)
+    response = (fit.log_ratio + (data.count_x - data.counts * share) / precision) * root
     hinges = data.hinges * root
     raw = _spreads(hinges)
     lowest = 1e-12 * float(np.einsum("ij,ij->i", hinges, hinges).max())
@@ -94,11 +94,11 @@ def _spreads(hinges: Array) -> Array:
     return np.asarray(np.add.outer(own, own) - 2.0 * products)
 
 
-def _fit(at: Array, hits_x: Array, hits_y: Array, sloped: bool = False) -> tuple[_Fit, _Data]:
+def _fit(at: Array, count_x: Array, count_y: Array, sloped: bool = False) -> tuple[_Fit, _Data]:
     at = at / (float(np.abs(at).max()) or 1.0)
     middle = float(at[(len(at) - 1) // 2] + at[len(at) // 2]) / 2  # the median, because they increase
     spread = float(np.abs(at - middle).mean()) or 1.0
-    data = _Data.of((at - middle) / spread, hits_x, hits_y)
+    data = _Data.of((at - middle) / spread, count_x, count_y)
     fit = _fitted(data, (), np.zeros(1))
     if sloped:
         fit = _fitted(data, ((0, len(at) - 1),), np.zeros(2))
@@ -119,24 +119,24 @@ def _fit(at: Array, hits_x: Array, hits_y: Array, sloped: bool = False) -> tuple
 @dataclass(frozen=True, slots=True)
 class _Data:
     hinges: Array  # (v − v_j)₊ for knot and cell, shape (cells, cells)
-    hits_x: Array
-    hits: Array
+    count_x: Array
+    counts: Array
     price: float  # of a parameter, in units of twice the log-likelihood
     prices: Array  # of the knots of a ramp, for each pair of knots; infinite for pairs that form no ramp
     room: Array  # for four matrices, because allocating them takes longer than filling them
 
     @classmethod
-    def of(cls, at: Array, hits_x: Array, hits_y: Array) -> _Data:
-        # One more output on each dataset, spread like all outputs, keeps the ratio finite in cells without hits.
-        hits, n_cells = hits_x + hits_y, len(at)
-        total = float(hits.sum())
+    def of(cls, at: Array, count_x: Array, count_y: Array) -> _Data:
+        # One more output on each dataset, spread like all outputs, keeps the ratio finite in cells without counts.
+        counts, n_cells = count_x + count_y, len(at)
+        total = float(counts.sum())
         price, place = math.log(max(total, 2.0)), np.arange(n_cells)
         prices = price * np.add.outer((place > 0).astype(np.float64), place < n_cells - 1)
         prices[np.tri(n_cells, dtype=np.bool_)] = math.inf
         return cls(
             hinges=np.maximum(at - at[:, None], 0.0),
-            hits_x=hits_x + hits / total,
-            hits=hits * (1 + 2 / total),
+            count_x=count_x + counts / total,
+            counts=counts * (1 + 2 / total),
             price=price,
             prices=prices,
             room=np.empty((4, n_cells, n_cells)),
@@ -144,7 +144,7 @@ class _Data:
 
     def columns(self, proposed: list[tuple[Ramp, ...]]) -> Array:
         """A constant and the ramps of each proposal, shape (proposals, 1 + ramps, cells)."""
-        columns = np.ones((len(proposed), 1 + len(proposed[0]), len(self.hits)))
+        columns = np.ones((len(proposed), 1 + len(proposed[0]), len(self.counts)))
         for number, ramps in enumerate(zip(*proposed, strict=True), start=1):
             first, second = np.array(ramps).T
             np.subtract(self.hinges[first], self.hinges[second], out=columns[:, number])
@@ -156,11 +156,11 @@ class _Data:
 
     def likelihood(self, log_ratio: Array) -> Array:
         """Log-likelihood of log ratios of shape (..., cells), up to a constant."""
-        return log_ratio @ self.hits_x - np.logaddexp(0.0, log_ratio) @ self.hits
+        return log_ratio @ self.count_x - np.logaddexp(0.0, log_ratio) @ self.counts
 
     def cost(self, ramps: tuple[Ramp, ...]) -> float:
         """Price of the parameters: a slope for each ramp, and each knot that is not at an end."""
-        last = len(self.hits) - 1
+        last = len(self.counts) - 1
         return self.price * sum(1 + (a > 0) + (b < last) for a, b in ramps)
 
 
@@ -191,13 +191,13 @@ def _fitted_each(
     for _ in range(steps):
         own, before = (each if len(going) == len(each) else each[going] for each in (columns, log_ratio))
         share = expit(before)
-        expected, turned = data.hits * share, own.transpose(0, 2, 1)
+        expected, turned = data.counts * share, own.transpose(0, 2, 1)
         information = ((expected * (1 - share))[:, None] * own) @ turned
         scale = np.einsum("pii->pi", information)  # a view
         # Otherwise every output is already certain, and nothing is left to learn.
         useful = scale.min(axis=1) > 0.0
         scale += np.where(useful[:, None], 1e-9 * scale, 1.0)
-        step = np.linalg.solve(information, own @ (data.hits_x - expected)[..., None])[..., 0]
+        step = np.linalg.solve(information, own @ (data.count_x - expected)[..., None])[..., 0]
         if not np.isfinite(step).all():  # columns are nearly collinear
             is_finite = np.isfinite(step).all(axis=1)
             step[~is_finite] = 0.0
@@ -231,12 +231,12 @@ def _fitted_each(
 
 def _best_ramp(data: _Data, fit: _Fit) -> Ramp | None:
     """The ramp with the largest score statistic minus its price; None if there are fewer than two cells."""
-    n_cells = len(data.hits)
+    n_cells = len(data.counts)
     if n_cells < 2:
         return None
     columns, share = data.columns([fit.ramps])[0], expit(fit.log_ratio)
-    weights = data.hits * share * (1 - share)
-    score = data.hinges @ (data.hits_x - data.hits * share)
+    weights = data.counts * share * (1 - share)
+    score = data.hinges @ (data.count_x - data.counts * share)
     one, raw, spread, least = data.room
     _products(data.hinges[0], weights, raw)
     weighted = weights * columns
@@ -299,7 +299,7 @@ def _moved(data: _Data, placed: _Fit, others: tuple[Ramp, ...]) -> _Fit:
 
 def _moved_one(data: _Data, fit: _Fit, index: int, *, anywhere: bool) -> _Fit:
     """The fit with one ramp moved nearby, or to where a new ramp would be placed."""
-    ramp, last = fit.ramps[index], len(data.hits) - 1
+    ramp, last = fit.ramps[index], len(data.counts) - 1
     places: set[Ramp] = set()
     if anywhere:
         rest = fit.ramps[:index] + fit.ramps[index + 1 :]
@@ -321,8 +321,8 @@ def _moved_one(data: _Data, fit: _Fit, index: int, *, anywhere: bool) -> _Fit:
 
 # Log ratios of cells that have no order, such as outcomes, each shrunk towards 0.
 #
-# The raw log ratio of an outcome with ten hits has a standard error of 0.6, so an order by raw ratios puts rare
-# outcomes first and last, regardless of the truth. Here outcome i with n_i hits, a_i of them on x, has
+# The raw log ratio of an outcome with ten counts has a standard error of 0.6, so an order by raw ratios puts rare
+# outcomes first and last, regardless of the truth. Here outcome i with n_i counts, a_i of them on x, has
 #
 #     a_i ~ Bin(n_i, σ(u_i)),  u_i ~ Σ_k π_k N(0, τ_k²),
 #
@@ -344,32 +344,32 @@ _ROUNDS = 60
 _SHRINKING = 8
 
 
-def shrunken_log_ratios(hits_x: Array, hits_y: Array) -> Array:
-    """Log-likelihood ratio of each outcome, shrunk towards 0, from hits in equally many runs on each dataset.
+def shrunken_log_ratios(count_x: Array, count_y: Array) -> Array:
+    """Log-likelihood ratio of each outcome, shrunk towards 0, from counts in equally many runs on each dataset.
 
     Examples
     --------
     Four outcomes with nearly equal frequencies, and one that never occurs on x:
 
-    >>> hits_x, hits_y = np.array([101.0, 99.0, 103.0, 97.0, 0.0]), np.array([99.0, 101.0, 97.0, 103.0, 30.0])
-    >>> (shrunken_log_ratios(hits_x, hits_y).round(1) + 0.0).tolist()
+    >>> count_x, count_y = np.array([101.0, 99.0, 103.0, 97.0, 0.0]), np.array([99.0, 101.0, 97.0, 103.0, 30.0])
+    >>> (shrunken_log_ratios(count_x, count_y).round(1) + 0.0).tolist()
     [0.0, 0.0, 0.0, 0.0, -5.0]
     """
-    hits = hits_x + hits_y
-    modes = np.zeros((1 + len(_DEVIATIONS), len(hits)))
+    counts = count_x + count_y
+    modes = np.zeros((1 + len(_DEVIATIONS), len(counts)))
     evidence = np.zeros_like(modes)  # log marginal likelihood, less that of τ = 0
     for k, deviation in enumerate(_DEVIATIONS, start=1):
         precision = deviation**-2
         own = modes[k - 1].copy()
         for _ in range(_SHRINKING):
             share = expit(own)
-            step = (hits_x - hits * share - own * precision) / (hits * share * (1.0 - share) + precision)
+            step = (count_x - counts * share - own * precision) / (counts * share * (1.0 - share) + precision)
             own += np.clip(step, -1.5, 1.5)
             if float(np.abs(step).max(initial=0.0)) < 1e-4:
                 break
         share = expit(own)
-        likelihood = own * hits_x - (np.logaddexp(0.0, own) - math.log(2.0)) * hits
-        sharpness = np.log1p(hits * share * (1.0 - share) / precision)
+        likelihood = own * count_x - (np.logaddexp(0.0, own) - math.log(2.0)) * counts
+        sharpness = np.log1p(counts * share * (1.0 - share) / precision)
         modes[k], evidence[k] = own, likelihood - 0.5 * (own**2 * precision + sharpness)
     return np.asarray((_posterior(evidence) * modes).sum(axis=0))
 

@@ -5,7 +5,8 @@ mechanism with floating-point noise leaves traces of its dataset in the lowest b
 apart from that of the values: by default an audit only looks at the bits of the first outputs that it keeps, and warns.
 
 The number of outputs may depend on the outputs: a sequential audit stops because of what it saw, and a pilot may be
-made longer. So the look is at a prefix of one of a few fixed lengths, each with a share of the error probability.
+made longer. So the interim analysis is at a prefix of one of a few fixed lengths, each with a share of the error
+probability.
 
 Proof: docs/proofs/multiplicity.md
 
@@ -27,7 +28,7 @@ from ..events.leaves import learn_leaves
 from ..events.outputs import Outputs
 from ..events.scores import Column as ColumnScore
 from ..events.scores import LowestBit, NegativeZero, Number, Residue, Score, Weighted
-from ..inference.event_test import Counts, Direction, directed, strength_lower
+from ..inference.event_test import Counts, Direction, directed, parameter_lower
 from ..printing import rounded_down
 from .cells import SINGLY, Array, Column, cut_columns
 from .choice import DOUBT, Choice, choose_among, expected_excess
@@ -102,23 +103,23 @@ class LowBits:
     event : Event
     more_likely_on : {"x", "y"}
     counts : Counts
-        Hits in the second half of the first runs on each dataset, at most 20,000, of a pilot or a sequential audit. The
-        first half chose the event.
+        Counts in the second half of the first runs on each dataset, at most 20,000, of a pilot or a sequential audit.
+        The first half chose the event.
     bound : float
-        Lower bound on the strength of the claim's family, false with probability at most 1e-6 wherever the audit
-        stops.
-    strength_name : str
+        Lower bound on the privacy parameter of the claim's family, false with probability at most 1e-6 wherever the
+        audit stops.
+    parameter_name : str
     """
 
     event: Event
     more_likely_on: Direction
     counts: Counts
     bound: float
-    strength_name: str
+    parameter_name: str
 
     def __str__(self) -> str:
         return (
-            f"the low bits break the claim: {self.strength_name} >= {rounded_down(self.bound, 3):g} by {self.event} "
+            f"the low bits break the claim: {self.parameter_name} >= {rounded_down(self.bound, 3):g} by {self.event} "
             f"({self.counts}, after {self.counts.runs_x:,} runs on each that chose the event; false with probability "
             f"at most {FALSE_WARNING:g}). The verdict is about values; bits=True audits the bits too, bits=False "
             "silences this."
@@ -142,19 +143,19 @@ def look_at_bits(
     runs = length // 2
     cuts = cut_columns(bit_columns(x[:runs], y[:runs], grids=_GRIDS))
     found = choose_among(cuts, claim, runs, share, (DOUBT,))
-    enough = max(claim.strength, _suggested(choice, claim, alpha=_HARDLY))
+    enough = max(claim.parameter, _suggested(choice, claim, alpha=_HARDLY))
     if not found or _suggested(found[0], claim) <= enough:
         return None
     fresh = found[0].counted_on(x[runs:], y[runs:])
     if _suggested(fresh, claim, alpha=_HARDLY) <= enough:
         return None
     tested = directed(claim, fresh.pilot_counts, fresh.more_likely_on)
-    bound = strength_lower(tested.counts, tested.claim, alpha=share)
+    bound = parameter_lower(tested.counts, tested.claim, alpha=share)
     if bound <= enough:
         return None
-    return LowBits(fresh.event, fresh.more_likely_on, fresh.pilot_counts, bound, claim.strength_name)
+    return LowBits(fresh.event, fresh.more_likely_on, fresh.pilot_counts, bound, claim.parameter_name)
 
 
 def _suggested(choice: Choice, claim: Claim, *, alpha: float = 0.5) -> float:
-    """The strength that the frequencies of an event suggest, or about its lower bound at a smaller alpha."""
-    return claim.strength + expected_excess(choice, claim, choice.pilot_runs, alpha, caution=0.0)
+    """The privacy parameter that the frequencies of an event suggest, or about its lower bound at a smaller alpha."""
+    return claim.parameter + expected_excess(choice, claim, choice.pilot_runs, alpha, caution=0.0)

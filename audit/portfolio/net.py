@@ -52,17 +52,17 @@ class Net:
         outcomes that the pilot did not show. These need no ranks.
         """
         places = _Places.of(cuts)
-        is_binary = not any(np.count_nonzero(cut.hits_x + cut.hits_y) > 2 for cut in cuts)
+        is_binary = not any(np.count_nonzero(cut.count_x + cut.count_y) > 2 for cut in cuts)
         if is_binary:
-            places = places.at(places.hits_x + places.hits_y == 0.0)
+            places = places.at(places.count_x + places.count_y == 0.0)
         groups, group, sizes = np.unique(places.width, return_inverse=True, return_counts=True)
         even = np.tile(1.0 / sizes[group] / len(groups) / 2.0, 2)
         if is_binary:
             return places.net(even, _EVEN)
-        hits_x, hits_y, pilot = places.hits_x, places.hits_y, np.array([cut.runs for cut in cuts])[places.column]
+        count_x, count_y, pilot = places.count_x, places.count_y, np.array([cut.runs for cut in cuts])[places.column]
         is_fine, recurs = places.width == FINE, places.width == RECURS  # the fine ones are too many to be ranked
         promise, clear = [], []
-        for p, q, directed in ((hits_x, hits_y, claim), (hits_y, hits_x, claim.reversed())):
+        for p, q, directed in ((count_x, count_y, claim), (count_y, count_x, claim.reversed())):
             z, promised = _SHOWN * np.sqrt(pilot / runs), np.full(len(p), -np.inf)
             most = np.where(is_fine, -np.inf, rough_bound(p, q, pilot, pilot, directed, z, quickly=True))
             near = np.union1d(np.argsort(-most, kind="stable")[:_TRIED], np.flatnonzero(recurs & (most > 0.0)))
@@ -71,7 +71,7 @@ class Net:
             clear.append(np.where(is_fine, -np.inf, clearance(p, q, pilot, pilot, directed)))
         by_bound, by_clearance = np.concatenate(promise), np.concatenate(clear)
         if is_symmetric(claim):  # the complement says the same in the other direction
-            is_large = np.tile(hits_x + hits_y > pilot, 2)
+            is_large = np.tile(count_x + count_y > pilot, 2)
             by_bound[is_large] = by_clearance[is_large] = -np.inf
         by_bound[by_bound <= 0.0] = -np.inf
         recurring = np.where(np.tile(recurs, 2), by_bound, -np.inf)
@@ -89,8 +89,8 @@ class Net:
         """Number of events."""
         return len(self.low)
 
-    def hits(self, in_cells: Labels) -> Labels:
-        """Hits in each event, of hits in the cells of all columns."""
+    def counts(self, in_cells: Labels) -> Labels:
+        """Counts in each event, of counts in the cells of all columns."""
         up_to = np.concatenate([[0], np.cumsum(in_cells)])
         return np.asarray(up_to[self.high] - up_to[self.low])
 
@@ -103,12 +103,12 @@ class Net:
         return event_of(self.cells.scores[column], np.array(self.cells.edges[column]), inside)
 
 
-_OF_EVENTS = ("column", "low", "high", "width", "hits_x", "hits_y")
+_OF_EVENTS = ("column", "low", "high", "width", "count_x", "count_y")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Places:
-    """Where the events of both directions lie: number of the column, first cell, cell after the last, width, hits.
+    """Where the events of both directions lie: number of the column, first cell, cell after the last, width, counts.
 
     The cells are those between the edges at which an event begins or ends.
     """
@@ -119,8 +119,8 @@ class _Places:
     low: Integers
     high: Integers
     width: Integers
-    hits_x: Array
-    hits_y: Array
+    count_x: Array
+    count_y: Array
 
     @classmethod
     def of(cls, cuts: Sequence[Cut]) -> _Places:
@@ -139,12 +139,12 @@ class _Places:
         is_narrow = (width > 0) & (width * EVEN <= len(fine))  # no wider than an even cell, as others are
         first, after = first[is_narrow] - 1, after[is_narrow] - 1
         low, high = np.append(place[cut.low], fine[first]), np.append(place[cut.high], fine[after])
-        hits_x, hits_y = (
-            np.append(cut.in_events(hits), below[after] - below[first])
-            for hits, below in zip((cut.hits_x, cut.hits_y), cut.below_fine, strict=True)
+        count_x, count_y = (
+            np.append(cut.in_events(counts), below[after] - below[first])
+            for counts, below in zip((cut.count_x, cut.count_y), cut.below_fine, strict=True)
         )
         width = np.append(cut.width, np.full(len(low) - len(cut.width), FINE))
-        return cls((cut.column.score,), (edges,), np.full(len(low), number), low, high, width, hits_x, hits_y)
+        return cls((cut.column.score,), (edges,), np.full(len(low), number), low, high, width, count_x, count_y)
 
     def at(self, chosen: npt.NDArray[np.bool_]) -> _Places:
         """Some of the events."""
@@ -159,7 +159,7 @@ class _Places:
     def by_rank(self, value: Array) -> Array:
         """Weights 1, 1/2, … in the order of the values, which sum to 1; 0 for all others.
 
-        An event has no rank if it overlaps an earlier one of its column and direction, or has the same hits as an
+        An event has no rank if it overlaps an earlier one of its column and direction, or has the same counts as an
         earlier one: it is the same set by another name.
         """
         weight, count = np.zeros(len(value)), len(self.low)
@@ -171,7 +171,7 @@ class _Places:
             way, at = divmod(place, count)
             own = int(self.column[at]), way
             low, high = int(self.low[at]), int(self.high[at])
-            name = way, float(self.hits_x[at]), float(self.hits_y[at])
+            name = way, float(self.count_x[at]), float(self.count_y[at])
             if name in seen or any((c, w) == own and a < high and low < b for c, w, a, b in kept):
                 continue
             seen.add(name)

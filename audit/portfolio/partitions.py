@@ -69,7 +69,7 @@ def _outcome_cells(x: Outputs, y: Outputs, most: int) -> OutcomeCells:
     (on_x, names_x), (on_y, names_y) = tally(x), tally(y)
     names = names_y | names_x
     common = (on_x + on_y).most_common(most)
-    kept = [key for place, (key, hits) in enumerate(common) if hits >= REPEATED or place == 0]
+    kept = [key for place, (key, counts) in enumerate(common) if counts >= REPEATED or place == 0]
     kept.sort(key=lambda key: -math.log((on_x[key] + 0.5) / (on_y[key] + 0.5)))
     return OutcomeCells(tuple(names[key] for key in kept), len(on_x | on_y))
 
@@ -123,12 +123,12 @@ def _number_cells(score: Score, on_x: Outputs, on_y: Outputs, n_cells: int, *, s
     if cut is not None and cut.ratio is not None and len(cut.edges):
         ratio = cut.ratio[:-1]  # without the cell of outputs that are not numbers
         order = np.argsort(-ratio, kind="stable")
-        hits = np.maximum(cut.hits_x, cut.hits_y)[:-1][order]
-        position = hits.cumsum() / hits.sum()
+        counts = np.maximum(cut.count_x, cut.count_y)[:-1][order]
+        position = counts.cumsum() / counts.sum()
         if spread and np.ptp(ratio) > 0.0:
             position = 0.5 * (position + (ratio.max() - ratio[order]) / np.ptp(ratio))
         rank = np.minimum((position * n_cells).astype(np.int64), n_cells - 1)
-        rank = np.maximum(rank, rank[hits > 0.0][0])  # unseen cells have no bin to themselves
+        rank = np.maximum(rank, rank[counts > 0.0][0])  # unseen cells have no bin to themselves
         different, rank = np.unique(rank, return_inverse=True)
         if len(different) > 1:
             group = np.empty(len(ratio), dtype=np.int64)

@@ -42,7 +42,7 @@ _CLEARLY = 1.5  # standard errors beyond the largest of k differences that are n
 MOST = 24
 """Clear candidates of a kind, at most."""
 
-_LEAST_HITS = 8  # on both datasets together, for a difference in standard errors
+_LEAST_COUNTS = 8  # on both datasets together, for a difference in standard errors
 
 
 def beyond_chance(candidates: int) -> float:
@@ -110,8 +110,8 @@ def _largest(x: npt.NDArray[np.int64], y: npt.NDArray[np.int64]) -> Array:
     largest = np.zeros(len(x))
     for step in (1, -1):
         on_x, on_y = (side[:, ::step].cumsum(axis=1)[:, :-1] for side in (x, y))
-        hits = on_x + on_y
-        distance = np.where(hits >= _LEAST_HITS, np.abs(on_x - on_y) / np.sqrt(np.maximum(hits, 1)), 0.0)
+        counts = on_x + on_y
+        distance = np.where(counts >= _LEAST_COUNTS, np.abs(on_x - on_y) / np.sqrt(np.maximum(counts, 1)), 0.0)
         largest = np.maximum(largest, distance.max(axis=1))
     return largest
 
@@ -357,12 +357,12 @@ def _key_distances(
     totals = np.add.reduceat(signs, starts)
     up_to = np.cumsum(signs)
     up_to -= np.repeat(up_to[starts] - signs[starts], sizes)
-    hits = np.arange(len(names)) - np.repeat(starts, sizes) + 1
+    counts = np.arange(len(names)) - np.repeat(starts, sizes) + 1
     # Equal values are on the same side of every cut.
     is_cut = np.append((names[1:] != names[:-1]) | (values[1:] != values[:-1]), True)
     distance = np.zeros(len(names))
-    for ahead, runs in ((up_to, hits), (np.repeat(totals, sizes) - up_to, np.repeat(sizes, sizes) - hits)):
-        is_counted = is_cut & (runs >= _LEAST_HITS)
+    for ahead, runs in ((up_to, counts), (np.repeat(totals, sizes) - up_to, np.repeat(sizes, sizes) - counts)):
+        is_counted = is_cut & (runs >= _LEAST_COUNTS)
         distance = np.maximum(distance, np.where(is_counted, np.abs(ahead) / np.sqrt(np.maximum(runs, 1)), 0.0))
     return np.maximum.reduceat(distance, starts)
 
@@ -442,6 +442,6 @@ def _remainder_distance(x: Array, y: Array, divisor: int) -> float:
 
 def _difference(x: npt.NDArray[np.int64], y: npt.NDArray[np.int64], cells: int) -> float:
     """Largest difference of the shares in a cell, in standard errors."""
-    hits_x, hits_y = (np.bincount(side, minlength=cells) / len(side) for side in (x, y))
-    error = np.sqrt(hits_x * (1.0 - hits_x) / len(x) + hits_y * (1.0 - hits_y) / len(y) + 1.0 / (len(x) * len(y)))
-    return float((np.abs(hits_x - hits_y) / error).max())
+    count_x, count_y = (np.bincount(side, minlength=cells) / len(side) for side in (x, y))
+    error = np.sqrt(count_x * (1.0 - count_x) / len(x) + count_y * (1.0 - count_y) / len(y) + 1.0 / (len(x) * len(y)))
+    return float((np.abs(count_x - count_y) / error).max())

@@ -80,13 +80,13 @@ def table_columns(x: Outputs, y: Outputs) -> Iterator[Column]:
     is_cut = x.dtype != object and x.ndim == 1 and bool(np.isfinite(table.values).all())
     if len(table) < 2:
         return
-    hits = table.counts.sum(axis=0)
-    recurring = float(hits[hits >= REPEATED].sum()) / max(int(hits.sum()), 1)
+    seen = table.counts.sum(axis=0)
+    recurring = float(seen[seen >= REPEATED].sum()) / max(int(seen.sum()), 1)
     if len(table) > FEW and recurring < _RECURRING:
         return
     most = min(ATOMS - 1, max(_MOST_NUMBERS // _width(table.values), 1))
-    places = np.argsort(-hits, kind="stable")[:most]
-    places = places[hits[places] >= REPEATED]  # those seen once say nothing of how much outcomes differ
+    places = np.argsort(-seen, kind="stable")[:most]
+    places = places[seen[places] >= REPEATED]  # those seen once say nothing of how much outcomes differ
     if len(places) == 0:
         return
     single = TableScore(table.values[places], np.arange(1.0, len(places) + 1.0))
@@ -106,12 +106,12 @@ def table_columns(x: Outputs, y: Outputs) -> Iterator[Column]:
 
 
 def _learned(table: OutcomeCounts, counts: Integers, least: int) -> TableScore:
-    """The score that counts on x and on y teach, of outcomes with at least so many hits."""
-    hits_x, hits_y = counts.astype(np.float64)
-    known = np.flatnonzero(hits_x + hits_y >= least)
-    ratios = shrunken_log_ratios(hits_x[known], hits_y[known])
+    """The score that counts on x and on y teach, of outcomes with at least so many counts."""
+    count_x, count_y = counts.astype(np.float64)
+    known = np.flatnonzero(count_x + count_y >= least)
+    ratios = shrunken_log_ratios(count_x[known], count_y[known])
     most = max(_MOST_NUMBERS // _width(table.values), 1)
-    listed = np.argsort(-(hits_x + hits_y)[known] * np.abs(ratios), kind="stable")[:most]
+    listed = np.argsort(-(count_x + count_y)[known] * np.abs(ratios), kind="stable")[:most]
     return TableScore(table.values[known[listed]], ratios[listed])
 
 
@@ -196,14 +196,14 @@ def _of_objects(parts: list[list[Any]]) -> OutcomeCounts:
     tallies = []
     for part in parts:
         found = Counter(part)  # a key is computed once for equal outputs
-        hits: Counter[int] = Counter()
+        seen: Counter[int] = Counter()
         for value, times in found.items():
             place = places.setdefault(outcome_key(value), len(values))
             if place == len(values):
                 values.append(value)
-            hits[place] += times
-        tallies.append(hits)
+            seen[place] += times
+        tallies.append(seen)
     counts = np.zeros((len(parts), len(values)), dtype=np.int64)
-    for row, hits in zip(counts, tallies, strict=True):
-        row[list(hits)] = list(hits.values())
+    for row, seen in zip(counts, tallies, strict=True):
+        row[list(seen)] = list(seen.values())
     return OutcomeCounts(np.fromiter(values, dtype=object, count=len(values)), counts)

@@ -1,7 +1,7 @@
 """Alternatives for a stated power: the event that an audit tests of a mechanism that exceeds its claim.
 
-The events of a mechanism of strength s lie below the boundary B_s; if s is tight, some events come near it. There are
-two kinds of alternative:
+The events of a mechanism of privacy parameter s lie below the boundary B_s; if s is tight, some events come near it.
+There are two kinds of alternative:
 
 - *On the boundary*: the event has probability q on y and B_s(q) on x. Laplace noise, randomised response and the
   exponential mechanism have such events for pure claims, and Gaussian noise has such events for μ-GDP.
@@ -26,14 +26,14 @@ from scipy.special import ndtr, ndtri
 from ..claims.claim import Claim
 from ..errors import OptionError
 from ..inference.binomial_tails import Array
-from ..inference.event_test import largest_strength
+from ..inference.event_test import largest_parameter
 
 _LEAST = 1e-15  # probability below which no audit observes an event
 
 
 @dataclass(frozen=True, slots=True)
 class GaussianNoise:
-    """Gaussian noise that attains the strength, with the event that a pilot would choose."""
+    """Gaussian noise that attains the privacy parameter, with the event that a pilot would choose."""
 
     share: float = 1.0  # in (0, 1]: the event is the rarest with at least this share of the best event's clearance
 
@@ -43,8 +43,9 @@ class AsLikely:
     """An event on the boundary of the stronger claim that resembles an observed event.
 
     An excess may come from a larger p or from a smaller q. If the event is rare on both sides, p is kept and q falls as
-    the excess grows, so fewer hits show the excess. If its complement is rare, q is kept and p grows. This also applies
-    if the stronger claim allows more than half of p at q = 0, as δ does, since then no q shows the excess at that p.
+    the excess grows, so fewer counts show the excess. If its complement is rare, q is kept and p grows. This also
+    applies if the stronger claim allows more than half of p at q = 0, as δ does, since then no q shows the excess at
+    that p.
     """
 
     p: float  # observed probability of the event on x, in (0, 1)
@@ -66,7 +67,7 @@ class AlternativeEvent:
 
 
 def event_of(claim: Claim, excess: float, alternative: Alternative) -> AlternativeEvent:
-    """Return the event that an audit tests if the strength is `excess` above the claim."""
+    """Return the event that an audit tests if the privacy parameter is `excess` above the claim."""
     return events_of(claim, alternative)(excess)
 
 
@@ -87,7 +88,9 @@ def events_of(claim: Claim, alternative: Alternative) -> Callable[[float], Alter
 
 
 def power_at(claim: Claim, excess: float, q: float, alternative: Alternative) -> tuple[float, float]:
-    """Return Pr[M(x) ∈ S] and its complement, for an event of probability `q` on y and strength `excess` above."""
+    """Return Pr[M(x) ∈ S] and its complement, for an event of probability `q` on y and privacy parameter `excess`
+    above.
+    """
     p, rest = _power_at(claim, excess, np.array([q]), alternative)
     return float(p[0]), float(rest[0])
 
@@ -104,8 +107,8 @@ def best_q(claim: Claim, *, resolution: float) -> float:
     >>> round(best_q(PureDP(1.0), resolution=0.01), 3)
     0.267
     """
-    stronger = claim.with_strength(claim.strength + resolution)
-    corner = largest_strength(lambda q: float(stronger.max_power(q)[0]) <= 1.0 - q, 1.0)  # of (ε, δ), often the best
+    stronger = claim.with_parameter(claim.parameter + resolution)
+    corner = largest_parameter(lambda q: float(stronger.max_power(q)[0]) <= 1.0 - q, 1.0)  # of (ε, δ), often the best
     q = np.concatenate([[corner] * (corner > 0.0), _rates()])
     return float(q[int(np.argmax(_Claimed.of(claim, q).clearance(*_power_at(claim, resolution, q, 0.5))))])
 
@@ -113,7 +116,7 @@ def best_q(claim: Claim, *, resolution: float) -> float:
 def _rate_of(claim: Claim, excess: float, alternative: Alternative) -> Array:
     match alternative:
         case AsLikely(p, q):
-            stronger = claim.with_strength(claim.strength + excess)
+            stronger = claim.with_parameter(claim.parameter + excess)
             if p + q > 1.0 or 2.0 * float(stronger.max_power(0.0)[0]) > p:
                 return np.array([q])
             # q solves 1 − q = B(1 − p), the mirror image of the boundary.
@@ -131,7 +134,7 @@ def _rates() -> Array:
 
 
 def _power_at(claim: Claim, excess: float, q: Array, alternative: Alternative) -> tuple[Array, Array]:
-    stronger = claim.with_strength(claim.strength + excess)
+    stronger = claim.with_parameter(claim.parameter + excess)
     if not isinstance(alternative, GaussianNoise):
         return stronger.max_power(q)
     mu = stronger.gaussian_mu

@@ -11,7 +11,7 @@ import numpy as np
 from ..claims.claim import Claim
 from ..errors import OptionError
 from ..inference.betting_test import BETS, WEIGHTS, best_line, log_mean
-from ..inference.event_test import check_alpha, largest_strength
+from ..inference.event_test import check_alpha, largest_parameter
 from .alternatives import Alternative, AlternativeEvent, event_of
 
 SizesFor: TypeAlias = Callable[[AlternativeEvent], Sequence[int]]
@@ -45,10 +45,10 @@ def found_share(
     found = np.zeros(_REPETITIONS, dtype=np.bool_)
     enough = -math.log(alpha)
     for size in batches:
-        hits_q = rng.binomial(size, rate, _REPETITIONS)
-        both = rng.binomial(hits_q, p)
-        only_p = rng.binomial(size - hits_q, p)
-        joint = np.stack([both, only_p, hits_q - both, size - hits_q - only_p], axis=1)
+        count_q = rng.binomial(size, rate, _REPETITIONS)
+        both = rng.binomial(count_q, p)
+        only_p = rng.binomial(size - count_q, p)
+        joint = np.stack([both, only_p, count_q - both, size - count_q - only_p], axis=1)
         log_wealth += joint @ gains
         # The largest term bounds the average, so few averages are computed.
         near = np.flatnonzero(~found & (log_wealth >= enough).any(axis=1))
@@ -73,8 +73,8 @@ def sequential_resolution(
             f"q={q!r} or power={power!r} is not inside (0, 1); use values between 0 and 1.", q=q, power=power
         )
     runs = 10_000 if callable(sizes) else sum(sizes)
-    limit = claim.max_strength - claim.strength
-    excess = largest_strength(
+    limit = claim.max_parameter - claim.parameter
+    excess = largest_parameter(
         lambda excess: found_share(claim, excess, sizes, q, alpha=alpha, until=power) < power,
         limit,
         tolerance=1e-2,

@@ -1,7 +1,7 @@
 """Power of the exact tests of one event and of guesses: the minimum detectable excess, and the runs that it needs.
 
-The power is summed over both counts, given the fewest hits on x that the exact test refutes, for all likely numbers of
-hits on y at once (`critical_curve`). `alternatives` defines the event for which the power is stated.
+The power is summed over both counts, given the fewest counts on x that the exact test refutes, for all likely numbers
+of counts on y at once (`critical_curve`). `alternatives` defines the event for which the power is stated.
 
 The regions of the test form a chain {X ≥ c_s(Y)}. Counts are refuted if the probability of their region is at most
 alpha at every point of the boundary that is plausible given y. The probability does not depend on the counts, so every
@@ -26,8 +26,8 @@ from ..inference.event_test import (
     REACH,
     arcsine_angle,
     check_alpha,
-    hits_needed,
-    largest_strength,
+    counts_needed,
+    largest_parameter,
     root_from_below,
     table_angles,
 )
@@ -38,30 +38,30 @@ from .alternatives import Alternative, event_of, events_of, power_at
 #
 # The test takes the larger p and the smaller q of narrow cells of q, and the least c of blocks of y. Here the points
 # of the boundary are further apart, except where it bends, and the blocks are wider; the test's own roundings become
-# shifts of p, q and y. Few numbers of hits are summed one by one, as in the test.
+# shifts of p, q and y. Few numbers of counts are summed one by one, as in the test.
 
-_COUNTED = 400  # numbers of hits on y that are summed one by one; variance of x below which all tails are summed
+_COUNTED = 400  # numbers of counts on y that are summed one by one; variance of x below which all tails are summed
 _SPACING = 0.25  # standard errors of q between points, and width of a block of y at most
 _FINE_SPACING = 2.0 * CELL  # standard errors of q between points for single y
 _BEND, _PARTS = 0.02, 8  # relative change of the slope at which a spacing is divided, and the number of parts
 _BLOCK_OF_X = 0.5  # width of a block of y, at most, in standard errors of x
-_NORMAL_FROM = 100.0  # variance of hits below which their tails are summed
+_NORMAL_FROM = 100.0  # variance of counts below which their tails are summed
 
 
 @dataclass(frozen=True, slots=True)
 class RegionProbabilities:
-    """The laws of the hits at points of the boundary."""
+    """The distributions of the counts at points of the boundary."""
 
     angle: Array  # arcsin √q, shape (points,)
-    y: Array  # number of hits on y that stands for each block, shape (blocks,); not always whole
+    y: Array  # number of counts on y that stands for each block, shape (blocks,); not always whole
     n: int
     p: Array
     p_rest: Array
     columns: npt.NDArray[np.int64]  # blocks that are summed at each point, shape (points, width)
     mass: Array  # their probabilities, shape (points, width)
     before: Array  # probability of all y before the first of them, shape (points,)
-    first: Array  # hits on x at which the tables begin, shape (points,)
-    table: Array | None  # tails of x, shape (points, hits)
+    first: Array  # counts on x at which the tables begin, shape (points,)
+    table: Array | None  # tails of x, shape (points, counts)
 
     @classmethod
     def of(cls, claim: Claim, rough: Claim, n: int, m: int, low: float, high: float) -> RegionProbabilities:
@@ -87,8 +87,8 @@ class RegionProbabilities:
         if variance.max() < _COUNTED:
             reach = np.ceil(7.5 * np.sqrt(variance) + 30.0)
             first = np.floor(n * p) - reach
-            hits = np.arange(min(2 * reach.max(), n + 1 - first.min()) + 1.0)
-            table = upper_tail(first[:, None] + hits, n, p, p_rest)
+            counts = np.arange(min(2 * reach.max(), n + 1 - first.min()) + 1.0)
+            table = upper_tail(first[:, None] + counts, n, p, p_rest)
         return cls(angle, y, n, p, p_rest, columns, np.diff(below, axis=1), below[:, 0], first, table)
 
     def at(self, critical: Array) -> Array:
@@ -142,10 +142,10 @@ def _even(low: float, high: float, spacing: float) -> Array:
     return np.linspace(low, high, max(4, math.ceil((high - low) / spacing) + 1))
 
 
-def _tail(hits: Array, runs: int, p: Array, p_rest: Array) -> Array:
-    """Return Pr[Bin(runs, p) ≥ hits], with a continuity correction where it is the normal bound."""
+def _tail(counts: Array, runs: int, p: Array, p_rest: Array) -> Array:
+    """Return Pr[Bin(runs, p) ≥ counts], with a continuity correction where it is the normal bound."""
     correction = 0.5 * (runs * p * p_rest >= _NORMAL_FROM)[:, None]
-    return upper_tail(hits + correction, runs, p, p_rest, normal_from=_NORMAL_FROM)
+    return upper_tail(counts + correction, runs, p, p_rest, normal_from=_NORMAL_FROM)
 
 
 _ERRORS = 24.0  # standard errors around q that a power needs
@@ -162,37 +162,37 @@ class _Tabulated(ParametricClaim):
 
     claim: Claim
     angle: Array
-    step: float  # of the strength between tabulated members
+    step: float  # of the privacy parameter between tabulated members
     own: float
     powers: dict[int, Array] = field(default_factory=dict)  # filled on demand; shared by the family
 
-    strength_name, _strength_field = "strength", "own"
+    parameter_name, _parameter_field = "parameter", "own"
     has_closed_form = True  # the tables are as cheap as a formula
 
     @property
-    def max_strength(self) -> float:
-        return self.claim.max_strength
+    def max_parameter(self) -> float:
+        return self.claim.max_parameter
 
     def _member(self, number: int) -> Array:
         if number not in self.powers:
-            strength = max(self.claim.strength + number * self.step, 0.0)
-            member = self.claim.with_strength(min(strength, self.claim.max_strength * (1.0 - 1e-12)))
+            parameter = max(self.claim.parameter + number * self.step, 0.0)
+            member = self.claim.with_parameter(min(parameter, self.claim.max_parameter * (1.0 - 1e-12)))
             self.powers[number] = arcsine_angle(*member.max_power(np.sin(self.angle) ** 2, np.cos(self.angle) ** 2))
         return self.powers[number]
 
     def _boundary(self, q: Array, q_complement: Array) -> tuple[Array, Array]:
-        place = (self.own - self.claim.strength) / self.step
+        place = (self.own - self.claim.parameter) / self.step
         below = math.floor(place)
         table = self._member(below)
         if place > below:
-            low = max(self.claim.strength + below * self.step, 0.0)
-            high = min(self.claim.strength + (below + 1) * self.step, self.claim.max_strength)
+            low = max(self.claim.parameter + below * self.step, 0.0)
+            high = min(self.claim.parameter + (below + 1) * self.step, self.claim.max_parameter)
             table = table + (self.own - low) / (high - low) * (self._member(below + 1) - table)
         found = np.interp(arcsine_angle(q, q_complement), self.angle, table)
         return np.sin(found) ** 2, np.cos(found) ** 2
 
-    def _strength_of(self, p: Array, p_complement: Array, q: Array, q_complement: Array) -> Array:
-        return self.claim.rough_strength_of(p, q, p_complement, q_complement)
+    def _parameter_of(self, p: Array, p_complement: Array, q: Array, q_complement: Array) -> Array:
+        return self.claim.rough_parameter_of(p, q, p_complement, q_complement)
 
 
 def tabulated(claim: Claim, n: int, m: int, q: float) -> Claim:
@@ -203,32 +203,33 @@ def tabulated(claim: Claim, n: int, m: int, q: float) -> Claim:
     angle = table_angles(max(middle - _ERRORS * unit, 0.0), min(middle + _ERRORS * unit, math.pi / 2), m)
     power = float(arcsine_angle(*claim.max_power(q, 1.0 - q)))
     above = min(power + 0.5 / math.sqrt(n), 0.5 * math.pi - 1e-9)  # a standard error of x
-    step = min(max(rise(claim, q, power, above), 1e-6), 1.0, 0.5 * (claim.max_strength - claim.strength))
-    return _Tabulated(claim, angle, step, claim.strength)
+    step = min(max(rise(claim, q, power, above), 1e-6), 1.0, 0.5 * (claim.max_parameter - claim.parameter))
+    return _Tabulated(claim, angle, step, claim.parameter)
 
 
 def rise(claim: Claim, q: float, low: float, high: float) -> float:
-    """Return about how much the strength rises if the angle of p at q does so from `low` to `high`."""
+    """Return about how much the privacy parameter rises if the angle of p at q does so from `low` to `high`."""
     p, p_rest = (np.square(turn([low, high])) for turn in (np.sin, np.cos))
-    strength = claim.rough_strength_of(p, np.full(2, q), p_rest, np.full(2, 1.0 - q))
-    return float(strength[1] - max(strength[0], 0.0))
+    parameter = claim.rough_parameter_of(p, np.full(2, q), p_rest, np.full(2, 1.0 - q))
+    return float(parameter[1] - max(parameter[0], 0.0))
 
 
 _LIKELY = 4.5  # standard deviations of Y in which the curve is computed; further out, the nearest limits for q are used
 _START = np.array([-0.2, 0.0, 0.2])  # first places on the chain
 _AT_ONCE, _PASSES = 4, 30  # places that are tried together, and how often
 _NARROW = 0.001  # distance of two places between which there are hardly regions
-_NEAR = 0.01  # normal quantile of a p-value minus that of alpha that hits cost at most, where they are many
+_NEAR = 0.01  # normal quantile of a p-value minus that of alpha that counts cost at most, where they are many
 
 
 def critical_curve(claim: Claim, n: int, m: int, q: float, alpha: float, y: Array) -> Array:
-    """Return the fewest hits on x that are refuted, for increasing numbers `y` of hits on y that are likely at rate q.
+    """Return the fewest counts on x that are refuted, for increasing numbers `y` of counts on y that are likely at rate
+    q.
 
     The result is n + 1 where no number is refuted.
     """
     rough = tabulated(claim, n, m, q)
     chain = _Chain.of(rough, n, m, q, alpha)
-    some, number = np.unique(np.clip(y, *likely_hits(m, q)), return_inverse=True)
+    some, number = np.unique(np.clip(y, *likely_counts(m, q)), return_inverse=True)
     low, high = (arcsine_angle(limit, 1.0 - limit) for limit in limits(some, m, alpha=GAMMA / 2))
     boundary = RegionProbabilities.of(claim, rough, n, m, float(low[0]), float(high[-1]))
     half = 0.499 * CELL * 0.5 / math.sqrt(m)
@@ -256,8 +257,8 @@ def critical_curve(claim: Claim, n: int, m: int, q: float, alpha: float, y: Arra
     return np.maximum(bracket.critical(n), allowed + 1.0)
 
 
-def likely_hits(m: int, q: float, deviations: float = _LIKELY, more: float = 2.0) -> tuple[float, float]:
-    """Return the least and the largest likely number of hits on y; by default those for which the curve is accurate."""
+def likely_counts(m: int, q: float, deviations: float = _LIKELY, more: float = 2.0) -> tuple[float, float]:
+    """Return the least and the largest likely count on y; by default those for which the curve is accurate."""
     reach = deviations * math.sqrt(m * q * (1.0 - q)) + more
     return max(float(math.floor(m * q - reach)), 0.0), min(float(math.ceil(m * q + reach)), float(m))
 
@@ -270,7 +271,7 @@ class _Chain:
     n: int
     m: int
     z: float
-    step: float  # of the strength
+    step: float  # of the parameter
 
     @classmethod
     def of(cls, claim: Claim, n: int, m: int, q: float, alpha: float) -> _Chain:
@@ -279,16 +280,20 @@ class _Chain:
         power = arcsine_angle(*claim.max_power(*rates(at)))
         error_x, error_y = 0.5 / math.sqrt(n), float(power[2] - power[0]) / float(at[2] - at[0]) * unit
         above = min(float(power[1]) + math.hypot(error_x, error_y), 0.5 * math.pi - 1e-9)
-        step = min(max(rise(claim, q, float(power[1]), above), 1e-9), 2.0, 0.25 * (claim.max_strength - claim.strength))
+        step = min(
+            max(rise(claim, q, float(power[1]), above), 1e-9), 2.0, 0.25 * (claim.max_parameter - claim.parameter)
+        )
         return cls(claim, n, m, max(float(-ndtri(alpha)), 0.5), step)
 
     def needed(self, place: float, y: Array) -> Array:
-        """Return c(y) before rounding up, for the region at this place; at 0 it is that of the claim's strength."""
-        strength, z = self.claim.strength + place * self.step, self.z
-        if strength < 0.0:
-            strength, z = 0.0, max(z + strength / self.step, 0.0)
-        member = self.claim.with_strength(min(strength, self.claim.max_strength * (1.0 - 1e-12)))
-        return hits_needed(y, self.n, self.m, member, z)
+        """Return c(y) before rounding up, for the region at this place; at 0 it is that of the claim's privacy
+        parameter.
+        """
+        parameter, z = self.claim.parameter + place * self.step, self.z
+        if parameter < 0.0:
+            parameter, z = 0.0, max(z + parameter / self.step, 0.0)
+        member = self.claim.with_parameter(min(parameter, self.claim.max_parameter * (1.0 - 1e-12)))
+        return counts_needed(y, self.n, self.m, member, z)
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,14 +327,14 @@ class _Bracket:
         return np.where(self.has_low, np.where(self.has_high, between, above), below)
 
     def is_found(self, n: int) -> npt.NDArray[np.bool_]:
-        """Return whether the critical number of hits is known."""
+        """Return whether the critical number of counts is known."""
         is_near = np.minimum(np.abs(self.excess_low), np.abs(self.excess_high)) < _NEAR
         is_found = (self.high - self.low < _NARROW) | (self._steps == 0.0)
         is_found |= is_near & (self._steps > 1.0) & (self.needed_high <= n)
         return np.where(self.has_low, np.where(self.has_high, is_found, self.needed_low > n), self.needed_high <= 0)
 
     def critical(self, n: int) -> Array:
-        """Return the critical number of hits."""
+        """Return the critical number of counts."""
         between = self.needed_low + self._share * (self.needed_high - self.needed_low)
         found = np.where(self.has_low & (self._steps > 1.0), between, self.needed_high)
         return np.where(self.has_high, np.minimum(np.ceil(found), n + 1.0), n + 1.0)
@@ -352,18 +357,18 @@ _MOST_RUNS = 10**12
 _ROUNDS, _NEAR_ENOUGH, _LARGEST = 4, 0.1, 1e3
 _SIZE = 64.0  # makes the first step of a search proportional to the surplus
 _NEARNESS = 1e-4  # relative accuracy of a resolution
-_BLOCKS = 500  # of hits on y
+_BLOCKS = 500  # of counts on y
 _KNOWN = 3.0  # standard deviations of Y in which a curve is reused for another rate
 
 
 def power_of_test(claim: Claim, runs_x: int, runs_y: int, q: Alternative, excess: float, *, alpha: float) -> float:
-    """Return the probability that the exact test refutes the claim if the strength is `excess` above it.
+    """Return the probability that the exact test refutes the claim if the privacy parameter is `excess` above it.
 
-    The event has probability `q` on y and, on x, the largest probability that the claim with strength + `excess`
-    allows; or it is that of another `Alternative`. The result is within .02 of the true power, and within .01 at power
-    .95. It is off by up to .05 for some hundred runs with a boundary that has no closed form, and by up to .15 for
-    many times more runs on one dataset than on the other. Probabilities outside (0, 1) and a negative excess raise an
-    `OptionError`.
+    The event has probability `q` on y and, on x, the largest probability that the claim with privacy parameter +
+    `excess` allows; or it is that of another `Alternative`. The result is within .02 of the true power, and within .01
+    at power .95. It is off by up to .05 for some hundred runs with a boundary that has no closed form, and by up to .15
+    for many times more runs on one dataset than on the other. Probabilities outside (0, 1) and a negative excess raise
+    an `OptionError`.
 
     Examples
     --------
@@ -380,9 +385,9 @@ def power_of_test(claim: Claim, runs_x: int, runs_y: int, q: Alternative, excess
 
 
 def resolution(claim: Claim, runs_x: int, runs_y: int, q: Alternative, *, alpha: float, power: float = 0.95) -> float:
-    """Return the smallest excess of the claim's strength that the exact test finds with probability `power`.
+    """Return the smallest excess of the claim's privacy parameter that the exact test finds with probability `power`.
 
-    The result is in the units of the claim's strength, and infinite if no excess is found with that power.
+    The result is in the units of the claim's privacy parameter, and infinite if no excess is found with that power.
 
     Parameters
     ----------
@@ -406,7 +411,7 @@ def resolution(claim: Claim, runs_x: int, runs_y: int, q: Alternative, *, alpha:
     check_alpha(alpha)
     _check_event(q)
     _check_probability("power", power)
-    limit = claim.max_strength - claim.strength
+    limit = claim.max_parameter - claim.parameter
     aim = max(float(ndtri(power) - ndtri(alpha)), 0.2) / math.sqrt(min(runs_x, runs_y))
     events, guess, found = events_of(claim, q), 0.0, None
     if not isinstance(q, float):
@@ -424,7 +429,7 @@ def resolution(claim: Claim, runs_x: int, runs_y: int, q: Alternative, *, alpha:
 
 def _excess_found(claim: Claim, found: _Power, rate: float, q: Alternative, power: float, guess: float) -> float:
     """Return the smallest excess found with this power, for an event of fixed probability `rate` on y."""
-    limit, target = claim.max_strength - claim.strength, float(ndtri(power))
+    limit, target = claim.max_parameter - claim.parameter, float(ndtri(power))
 
     def surplus(excess: float) -> float:
         """Return the normal quantile of the power minus the requested one; it is nearly linear in the excess."""
@@ -437,7 +442,7 @@ def _excess_found(claim: Claim, found: _Power, rate: float, q: Alternative, powe
 def runs_needed(claim: Claim, q: Alternative, *, resolution: float, power: float = 0.95, alpha: float) -> int:
     """Return the fewest runs on each dataset with which the exact test finds an excess with probability `power`.
 
-    The result has a relative accuracy of 1%, apart from the error of `power_of_test`. With few hits the power is not
+    The result has a relative accuracy of 1%, apart from the error of `power_of_test`. With few counts the power is not
     quite monotone in the runs, and slightly more runs than the result may have less power.
 
     Parameters
@@ -445,7 +450,7 @@ def runs_needed(claim: Claim, q: Alternative, *, resolution: float, power: float
     claim, q, alpha, power
         As in `resolution`; the runs of the pilot are additional.
     resolution : float
-        The excess to detect, in the units of the claim's strength.
+        The excess to detect, in the units of the claim's privacy parameter.
 
     Raises
     ------
@@ -461,10 +466,10 @@ def runs_needed(claim: Claim, q: Alternative, *, resolution: float, power: float
     check_alpha(alpha)
     _check_event(q)
     _check_probability("power", power)
-    if not 0.0 < resolution < claim.max_strength - claim.strength:
+    if not 0.0 < resolution < claim.max_parameter - claim.parameter:
         raise OptionError(
             f"resolution={resolution!r} is not a possible excess over {claim}; use a number above 0 and below "
-            f"{claim.max_strength - claim.strength:g}.",
+            f"{claim.max_parameter - claim.parameter:g}.",
             resolution=resolution,
         )
     z = float(-ndtri(alpha))
@@ -496,25 +501,25 @@ def runs_needed(claim: Claim, q: Alternative, *, resolution: float, power: float
 
 @dataclass(frozen=True, slots=True)
 class _Power:
-    """Critical numbers of hits on x for blocks of hits on y, and the probabilities of the blocks."""
+    """Critical numbers of counts on x for blocks of counts on y, and the probabilities of the blocks."""
 
     runs_x: int
     runs_y: int
     ends: Array
     critical: Array
     mass: Array
-    known: tuple[float, float]  # hits on y between which the critical numbers are accurate
+    known: tuple[float, float]  # counts on y between which the critical numbers are accurate
 
     @classmethod
     def of(cls, claim: Claim, runs_x: int, runs_y: int, q: float, alpha: float) -> _Power:
-        ends = np.unique(np.round(np.linspace(*likely_hits(runs_y, q, 6.0, 20.0), _BLOCKS)))
+        ends = np.unique(np.round(np.linspace(*likely_counts(runs_y, q, 6.0, 20.0), _BLOCKS)))
         middle = np.floor(0.5 * (ends + np.append(ends[0], ends[:-1] + 1.0)))
         critical = critical_curve(claim, runs_x, runs_y, q, alpha, middle)
-        return cls(runs_x, runs_y, ends, critical, _mass(ends, runs_y, q), likely_hits(runs_y, q))
+        return cls(runs_x, runs_y, ends, critical, _mass(ends, runs_y, q), likely_counts(runs_y, q))
 
     def covers(self, q: float) -> bool:
-        """Return whether the likely hits on y at another rate are among those at which the curve was computed."""
-        low, high = likely_hits(self.runs_y, q, _KNOWN, 0.0)
+        """Return whether the likely counts on y at another rate are among those at which the curve was computed."""
+        low, high = likely_counts(self.runs_y, q, _KNOWN, 0.0)
         return self.known[0] <= low and high <= self.known[1]
 
     def at_rate(self, q: float) -> _Power:
@@ -548,7 +553,7 @@ def guess_resolution(claim: Claim, guesses: Guesses, *, alpha: float, power: flo
     The alternative keeps the frequency of correct guesses, and those of wrong ones fall as the excess grows; the number
     of guesses is taken as its mean. Infinite if no excess is found with that power.
     """
-    each, unit = claim.log_ratio, claim.with_strength(1.0).log_ratio
+    each, unit = claim.log_ratio, claim.with_parameter(1.0).log_ratio
     if each is None or unit is None:
         raise OptionError(f"{claim} is not a limit on the log likelihood ratio alone.", claim=claim)
     right = guesses.right + 0.5
@@ -559,17 +564,17 @@ def guess_resolution(claim: Claim, guesses: Guesses, *, alpha: float, power: flo
         made = round(right / likelier)
         return _more(_exceeded(alpha, made, usual), made, likelier) < power
 
-    found = largest_strength(is_missed, 700.0 / unit, tolerance=1e-4)
+    found = largest_parameter(is_missed, 700.0 / unit, tolerance=1e-4)
     return math.inf if found >= 0.99 * 700.0 / unit else max(found, 1e-12)
 
 
-def _more(hits: int, runs: int, p: float) -> float:
-    """Return the probability of more than this many hits."""
-    return float(betainc(hits + 1.0, runs - hits, p)) if hits < runs else 0.0
+def _more(counts: int, runs: int, p: float) -> float:
+    """Return the probability of more than this many counts."""
+    return float(betainc(counts + 1.0, runs - counts, p)) if counts < runs else 0.0
 
 
 def _exceeded(alpha: float, runs: int, p: float) -> int:
-    """Return the fewest hits that are exceeded with probability at most `alpha`; scipy.stats takes long to import."""
+    """Return the fewest counts that are exceeded with probability at most `alpha`; scipy.stats takes long to import."""
     low, high = -1, runs
     while high - low > 1:
         middle = (low + high) // 2
@@ -578,7 +583,8 @@ def _exceeded(alpha: float, runs: int, p: float) -> int:
 
 
 def equivalent_runs(claim: Claim, guesses: Guesses) -> int:
-    """Return with how many runs on each dataset hits in independent runs would show as small an excess as the guesses.
+    """Return with how many runs on each dataset counts in independent runs would show as small an excess as the
+    guesses.
 
     Correct and incorrect guesses exclude each other, which adds to the variance of the distance from the boundary.
     """

@@ -34,10 +34,10 @@ from ..power.alternatives import Alternative, AsLikely, GaussianNoise, event_of
 from ..power.joint_test_power import power_of_test, runs_needed
 from ..progress import Shown, told
 from ..random_streams import Stream, seed_of, seed_of_coins
-from ..results.audit_result import FINAL_SHARE, AuditResult, Look, Pair, Settings, largest_excess
+from ..results.audit_result import FINAL_SHARE, AuditResult, InterimAnalysis, Pair, Settings, largest_excess
 from ..results.cell_result import CellCounts
 from ..sampling.block_plan import MemoryPart, Plan
-from ..sampling.draw import count_hits, plan_blocks, shapes_of
+from ..sampling.draw import count_events, plan_blocks, shapes_of
 from ..sampling.object_identity import source_of
 from ..sampling.pilot_and_batch_sizes import main_runs, pilot_runs, with_pilot
 from ..sampling.sampler import OutputPart, Sampler, as_sampler, picked, provenance_of_part
@@ -92,10 +92,10 @@ def runs_for(plan: Plan, settings: Settings, resolution: float, *, sequential: b
         pilot = run_pilot(plan, claim, needed, settings.alpha, bits=settings.bits is True, both=True)
         choice, share = pilot.choice, pilot.runs / needed
         alpha = settings.event_alpha(of_alpha, net=0.0 if pilot.net is None else pilot.net.part)
-        if choice.pilot_hits_x == choice.pilot_hits_y == 0:  # outputs never vary: nothing to plan for
+        if choice.pilot_count_x == choice.pilot_count_y == 0:  # outputs never vary: nothing to plan for
             return _FIRST
         tested = directed(claim, choice.pilot_counts, choice.more_likely_on).claim
-        alternatives, q = [], choice.pilot_counts.hits_y / choice.pilot_runs
+        alternatives, q = [], choice.pilot_counts.count_y / choice.pilot_runs
         if claim.divergence_slopes and is_gaussian(tested, _directed_counts(claim, choice), excess):
             level = settings.divergence_alpha(alpha, show_more=True)
             needed = runs_by_divergence(claim, excess, alpha=level, power=settings.power)
@@ -190,7 +190,7 @@ def _alternatives(claim: Claim, choice: Choice, excess: float) -> list[Alternati
     tested = directed(claim, choice.pilot_counts, choice.more_likely_on)
     if is_gaussian(tested.claim, tested.counts, excess):
         return [GaussianNoise(SHARE)]
-    p, q = ((side + 0.5) / (runs + 1.0) for side in (tested.counts.hits_x, tested.counts.hits_y))
+    p, q = ((side + 0.5) / (runs + 1.0) for side in (tested.counts.count_x, tested.counts.count_y))
     moved = [[rate + z * math.sqrt(rate * (1 - rate) / runs) for rate in (p, q)] for z in (0.0, *_ERRORS)]
     return [AsLikely(*rates) for rates in moved if all(0.0 < rate < 1.0 for rate in rates)]
 
@@ -232,7 +232,7 @@ class CheckOptions(TypedDict, total=False):
     # how the runs are made
     jobs: int | None
     progress: Progress
-    on_look: Callable[[Look], bool | None] | None
+    on_interim: Callable[[InterimAnalysis], bool | None] | None
     block_seconds: float | None
     store: Store | StorePart | str | Path | None
 
@@ -257,7 +257,7 @@ class Options:
     keep_datasets: bool = False
     jobs: int | None = None
     progress: Progress = None
-    on_look: Callable[[Look], bool | None] | None = None
+    on_interim: Callable[[InterimAnalysis], bool | None] | None = None
     block_seconds: float | None = None
     store: Store | StorePart | str | Path | None = None
 
@@ -372,7 +372,7 @@ def draw_fixed_size(
     portfolio = Portfolio.of(pilot.choice, pilot.net, pilot.x, pilot.y, settings, n_cells)
     event, *others = portfolio.events
     runs_x, runs_y = divided(pilot.choice, settings.claim, runs - pilot.runs)
-    main = count_hits(
+    main = count_events(
         plan,
         event,
         shapes_of(plan, pilot.blocks_x, pilot.blocks_y),
@@ -460,10 +460,11 @@ def check(
         stop the audit early, half for a final test when all `runs` are done: one like that of an audit of fixed size,
         which finds what such an audit finds at half of alpha.
     resolution : float, optional
-        Excess over the claim's strength that the audit has to detect; an audit with too few `runs` for it is
+        Excess over the claim's privacy parameter that the audit has to detect; an audit with too few `runs` for it is
         INCONCLUSIVE. Without `runs` the audit takes the runs that it needs, within the `seconds` if there are any, and
         states the resolution that it reached. Without a resolution an audit is INCONCLUSIVE if it does not detect twice
-        the claim (for a claim of 0: a strength of 1, or half of the family's largest); a larger one accepts that.
+        the claim (for a claim of 0: a privacy parameter of 1, or half of the family's largest); a larger one accepts
+        that.
     **options
         Those below; `dpaudit.settings` sets `jobs`, `progress` and `block_seconds` for many calls.
 
@@ -503,9 +504,9 @@ def check(
         runs and one for a mechanism that draws in blocks.
     progress : bool or callable, optional
         True shows the progress on standard error; a function receives the number of runs just finished.
-    on_look : callable, optional
-        Called with the `Look` after each batch of a sequential audit: runs so far, running bound and p-value. If the
-        function returns True, the audit stops there with a valid result.
+    on_interim : callable, optional
+        Called with the `InterimAnalysis` after each batch of a sequential audit: runs so far, running bound and
+        p-value. If the function returns True, the audit stops there with a valid result.
     block_seconds : float, optional
         Time limit of one block of runs; a longer block is an error. A block is 1/256 of the runs of a
         block sampler, or a megabyte of outputs; for a function of a single run, at most 1,024 runs. With one worker, a
@@ -585,7 +586,7 @@ def audit_pair(
         said.adjacency.check(x, y, distance)
     if sampler.check_pair is not None:
         sampler.check_pair(x, y, distance)
-    check_sequential(sequential, options.on_look, options.seconds, runs, options.cells)
+    check_sequential(sequential, options.on_interim, options.seconds, runs, options.cells)
     settings = Settings(
         claim=claim_at(said.claim, distance),
         claim_source=said.source,
@@ -616,10 +617,10 @@ def audit_pair(
             wanted |= {"runs of a search": "none" if earlier is None else str(earlier)}
             plan = replace(plan, memory=kept.section(sampler.name, wanted))
             plan.check_heads()
-        on_look = _looked_at(options.on_look, shown)
+        on_interim = _looked_at(options.on_interim, shown)
         with noting_left_out() as left_out:
             settings, evidence = _drawn(
-                plan, settings, runs, until, cells, progress, on_look, earlier, sequential=sequential
+                plan, settings, runs, until, cells, progress, on_interim, earlier, sequential=sequential
             )
         if plan.memory is not None:
             plan.memory.save()  # runs that a result rests on are not drawn again after the result was seen
@@ -671,15 +672,15 @@ def runs_or_setting(runs: int | None, resolution: float | None, seconds: float |
 
 
 def _looked_at(
-    on_look: Callable[[Look], bool | None] | None, shown: Shown | None
-) -> Callable[[Look], bool | None] | None:
-    """The function that sees every interim look: the caller's, the display, or both."""
+    on_interim: Callable[[InterimAnalysis], bool | None] | None, shown: Shown | None
+) -> Callable[[InterimAnalysis], bool | None] | None:
+    """The function that sees every interim analysis: the caller's, the display, or both."""
     if shown is None:
-        return on_look
+        return on_interim
 
-    def look(at: Look) -> bool | None:
+    def look(at: InterimAnalysis) -> bool | None:
         shown.look(at)
-        return None if on_look is None else on_look(at)
+        return None if on_interim is None else on_interim(at)
 
     return look
 
@@ -691,7 +692,7 @@ def _drawn(
     until: float | None,
     cells: int,
     progress: Callable[[int], None] | None,
-    on_look: Callable[[Look], bool | None] | None,
+    on_interim: Callable[[InterimAnalysis], bool | None] | None,
     earlier: EarlierDraws | None,
     *,
     sequential: bool,
@@ -715,7 +716,7 @@ def _drawn(
         has_final=_has_final(runs, until),
         enough=enough_for(settings) if runs is None and settings.resolution is not None else None,
         progress=progress,
-        on_look=on_look,
+        on_interim=on_interim,
         earlier=earlier,
     )
     return (asked if evidence.stopped == "request" else settings), evidence

@@ -29,7 +29,7 @@ from ..floating_point_errors import with_own_arithmetic
 from ..health.dataset_checks import take_snapshot
 from ..health.findings import HealthCheck, checks_to_ignore
 from ..health.run_independence import examine_draws
-from ..inference.event_test import check_test_alpha, directed, strength_lower
+from ..inference.event_test import check_test_alpha, directed, parameter_lower
 from ..known_options import with_known_options
 from ..options import Bits, Progress, checked_seed
 from ..portfolio.partitions import learn_cells
@@ -40,7 +40,7 @@ from ..results.audit_result import AuditResult, Pair
 from ..results.cell_result import CellCounts
 from ..results.equivalence_result import EquivalenceResult
 from ..sampling.block_plan import Plan, note_of_cut
-from ..sampling.draw import count_hits, plan_blocks, shapes_of
+from ..sampling.draw import count_events, plan_blocks, shapes_of
 from ..sampling.object_identity import versions as library_versions
 from ..sampling.pickling import Parcel, pack
 from ..sampling.pilot_and_batch_sizes import late_batches, pilot_runs
@@ -371,7 +371,7 @@ def _within_margin(
             if unlisted <= _UNLISTED_SHARE * margin:  # settled on the pilot, so the limit keeps all of its alpha
                 counts_unlisted, scope = True, "for every event, outcomes that were never seen included"
         shapes = shapes_of(plan, blocks_x, blocks_y)
-        main_x, main_y = count_hits(plan, choice.event, shapes, runs - size, partitions=(partition,), progress=tell)
+        main_x, main_y = count_events(plan, choice.event, shapes, runs - size, partitions=(partition,), progress=tell)
     counts = total_counts(main_x, main_y)
     tested = directed(claim, counts, choice.more_likely_on)
     return EquivalenceResult(
@@ -379,7 +379,7 @@ def _within_margin(
         new=versions.in_words[1],
         dataset=summarise(dataset),
         margin=margin,
-        lower=strength_lower(tested.counts, tested.claim, alpha=alpha / 2),
+        lower=parameter_lower(tested.counts, tested.claim, alpha=alpha / 2),
         event=with_names(choice.event, names),
         more_likely_on=choice.more_likely_on,
         counts=counts,

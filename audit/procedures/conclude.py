@@ -91,16 +91,16 @@ def pilot_findings(
     # The pilot chooses up to twice, as it is made longer once.
     reach = ends * math.sqrt((log_share + math.log(2.0 * _SCORES)) / (2.0 * choice.pilot_runs))
     found = []
-    for side, pilot_hits, hits, runs in (
-        ("x", choice.pilot_hits_x, counts.hits_x, counts.runs_x),
-        ("y", choice.pilot_hits_y, counts.hits_y, counts.runs_y),
+    for side, pilot_counts, seen, runs in (
+        ("x", choice.pilot_count_x, counts.count_x, counts.runs_x),
+        ("y", choice.pilot_count_y, counts.count_y, counts.runs_y),
     ):
-        if abs(pilot_hits / choice.pilot_runs - hits / runs) > reach + math.sqrt(log_share / (2.0 * runs)):
+        if abs(pilot_counts / choice.pilot_runs - seen / runs) > reach + math.sqrt(log_share / (2.0 * runs)):
             found.append(
                 Finding(
                     HealthCheck.NONSTATIONARY,
-                    f"the event ({choice.event}) occurred in {pilot_hits:,} of {choice.pilot_runs:,} pilot runs on "
-                    f"{side}, but in {hits:,} of the next {runs:,} runs, so the runs are not independent. Look for "
+                    f"the event ({choice.event}) occurred in {pilot_counts:,} of {choice.pilot_runs:,} pilot runs on "
+                    f"{side}, but in {seen:,} of the next {runs:,} runs, so the runs are not independent. Look for "
                     "state that the mechanism keeps, such as a budget or a counter.",
                 )
             )
@@ -131,7 +131,7 @@ def _constant_output(evidence: Evidence) -> list[Finding]:
         return []
     if not all(_hold_only(first, part) for part in (x[:_SAME], y[:_SAME], x, y)):
         return []
-    if bool(evidence.kept.choice.event.contains(first)[0]) != bool(counts.hits_x):
+    if bool(evidence.kept.choice.event.contains(first)[0]) != bool(counts.count_x):
         return []
     known, output = evidence.uncounted_runs, outcome_list(first)[0]
     runs_x, runs_y = counts.runs_x + known, counts.runs_y + known
@@ -161,7 +161,7 @@ def _idle_event(evidence: Evidence, *, says_too_few: bool = False) -> list[Findi
     x, y, counts, event = evidence.kept.x, evidence.kept.y, evidence.fresh_counts, evidence.kept.choice.event
     if not _is_decided(counts):
         return []
-    often = "all" if counts.hits_x else "none"
+    often = "all" if counts.count_x else "none"
     occurred = f"occurred in {often} of {counts.runs_x:,} runs on x and {counts.runs_y:,} on y"
     different, kept = sum(map(n_different, (x, y))), len(x) + len(y)
     if different > _NEARLY_ALL * kept:
@@ -182,7 +182,7 @@ def _idle_event(evidence: Evidence, *, says_too_few: bool = False) -> list[Findi
 
 def _is_decided(counts: Counts) -> bool:
     """Whether the event occurred in all runs on both datasets, or in none."""
-    return counts.hits_x + counts.hits_y in (0, counts.runs_x + counts.runs_y)
+    return counts.count_x + counts.count_y in (0, counts.runs_x + counts.runs_y)
 
 
 _LITTLE = 0.1  # share of the claim that the runs must rule out before they say that the data do not matter
@@ -224,16 +224,16 @@ def conclude(
         kind, seconds = SequentialResult, {}
         of = evidence.final or evidence
         tested = _bet_on(settings, evidence) if evidence.final is None else _tested_at_the_end(settings, evidence)
-        last = replace(evidence.looks[-1], bound=tested.bound, pvalue=tested.pvalue)
+        last = replace(evidence.interim_analyses[-1], bound=tested.bound, pvalue=tested.pvalue)
         own = {
-            "looks": (*evidence.looks[:-1], last),
-            "stopped": "refuted" if tested.bound > settings.claim.strength else evidence.stopped,
+            "interim_analyses": (*evidence.interim_analyses[:-1], last),
+            "stopped": "refuted" if tested.bound > settings.claim.parameter else evidence.stopped,
             "final_alpha": FINAL_SHARE * settings.alpha if evidence.has_final else 0.0,
             "is_closed": evidence.final is not None,
         }
     choice = of.kept.choice
     claim = settings.claim if tested.more_likely_on == "x" else settings.claim.reversed()
-    found = None if tested.bound > claim.strength else _detectable(settings, of, tested)
+    found = None if tested.bound > claim.parameter else _detectable(settings, of, tested)
     unsteady = []
     if isinstance(of, FixedSizeEvidence) and of.is_in_order:
         tried = zip((choice, *choice.others), (of.counts, *of.other_counts), strict=True)
@@ -330,11 +330,11 @@ def _is_of_learned_sum(event: Event) -> bool:
 def _of_silence(settings: Settings, evidence: Evidence, tested: _Tested) -> tuple[str, ...]:
     """A note if the event is as frequent on y as on x, to within a tenth of what the claim allows."""
     counts = tested.counts
-    if tested.bound > 0.0 or settings.claim.strength == 0.0 or evidence.runs <= FEW or not shows_no_difference(counts):
+    if tested.bound > 0.0 or settings.claim.parameter == 0.0 or evidence.runs <= FEW or not shows_no_difference(counts):
         return ()
-    tenth = settings.claim.with_strength(_LITTLE * settings.claim.strength)
+    tenth = settings.claim.with_parameter(_LITTLE * settings.claim.parameter)
     p, q = (
-        (hits + 0.5) / (runs + 1.0) for hits, runs in ((counts.hits_x, counts.runs_x), (counts.hits_y, counts.runs_y))
+        (seen + 0.5) / (runs + 1.0) for seen, runs in ((counts.count_x, counts.runs_x), (counts.count_y, counts.runs_y))
     )
     error = 2.0 * math.sqrt(p * (1 - p) / counts.runs_x + q * (1 - q) / counts.runs_y)
     if max(p, q) + error > float(tenth.max_power(min(p, q))[0]):
@@ -370,7 +370,8 @@ class _Tested:
 def _tested(settings: Settings, evidence: FixedSizeEvidence, share: float = 1.0) -> _Tested:
     """Test event, net, divergences and cells, as far as they are counted, in a share of alpha.
 
-    The largest bound counts: each of them exceeds the true strength with a probability of at most its part of alpha.
+    The largest bound counts: each of them exceeds the true privacy parameter with a probability of at most its part of
+    alpha.
     """
     tested = _tested_by_events(settings, evidence, share)
     cells, divergence = evidence.cells, _divergence(settings, evidence, share)
@@ -378,8 +379,8 @@ def _tested(settings: Settings, evidence: FixedSizeEvidence, share: float = 1.0)
         pvalue = min(tested.pvalue, divergence.pvalue / divergence.alpha * settings.alpha)
         bound = max(tested.bound, divergence.bound)
         tested = replace(tested, pvalue=min(1.0, pvalue), bound=bound, divergence=divergence)
-    bound = 0.0 if cells is None else cells.strength_lower(settings.claim)
-    if bound <= max(tested.bound, settings.claim.strength):
+    bound = 0.0 if cells is None else cells.parameter_lower(settings.claim)
+    if bound <= max(tested.bound, settings.claim.parameter):
         return tested
     return replace(tested, pvalue=min(tested.pvalue, settings.alpha), bound=bound)
 
@@ -401,8 +402,8 @@ def _divergence(settings: Settings, evidence: FixedSizeEvidence, share: float) -
     if bins is None:
         return None
     coins = np.random.default_rng(sequence_of(evidence.coins, Stream.BIN_ORDER))
-    *_, hits = evidence.portfolio.split(evidence.counted)
-    return divergence_test(bins.known_x, bins.known_y, *hits, settings.claim, alpha=alpha, coins=coins)
+    *_, counts = evidence.portfolio.split(evidence.counted)
+    return divergence_test(bins.known_x, bins.known_y, *counts, settings.claim, alpha=alpha, coins=coins)
 
 
 def _tested_by_events(settings: Settings, evidence: FixedSizeEvidence, share: float) -> _Tested:
@@ -419,8 +420,8 @@ def _tested_by_events(settings: Settings, evidence: FixedSizeEvidence, share: fl
     level, (in_cells, *_) = settings.net_alpha(net.part, share), evidence.portfolio.split(evidence.counted)
     tested, (on_x, on_y) = replace(tested, net_alpha=level), in_cells
     plain = net_test(
-        net.hits(on_x),
-        net.hits(on_y),
+        net.counts(on_x),
+        net.counts(on_y),
         *evidence.counted.runs,
         settings.claim,
         net.weights,
@@ -434,7 +435,9 @@ def _tested_by_events(settings: Settings, evidence: FixedSizeEvidence, share: fl
         return tested
     more_likely_on, counts = plain.more_likely_on, plain.counts
     # The complement of a frequent event says the same in the other direction, and is what a reader looks for.
-    is_outside = is_symmetric(settings.claim) and counts.hits_x + counts.hits_y > 0.5 * (counts.runs_x + counts.runs_y)
+    is_outside = is_symmetric(settings.claim) and counts.count_x + counts.count_y > 0.5 * (
+        counts.runs_x + counts.runs_y
+    )
     if is_outside:
         more_likely_on, counts = "y" if more_likely_on == "x" else "x", counts.outside()
     event = net.event(plain.index, outside=is_outside)
@@ -461,7 +464,7 @@ def _of_both(settings: Settings, choice: Choice, counts: Counts, against: Counts
 
 def _bet_on(settings: Settings, evidence: SequentialEvidence) -> _Tested:
     """The event last bet on, with what the bets say."""
-    choice, last = evidence.kept.choice, evidence.looks[-1]
+    choice, last = evidence.kept.choice, evidence.interim_analyses[-1]
     alpha = settings.bet_alpha(has_final=evidence.has_final)
     return _Tested(
         choice.event,
@@ -478,5 +481,5 @@ def _bet_on(settings: Settings, evidence: SequentialEvidence) -> _Tested:
 def _tested_at_the_end(settings: Settings, evidence: SequentialEvidence) -> _Tested:
     """The final test, with the p-value and the bound of bets and test together."""
     assert evidence.final is not None
-    last, tested = evidence.looks[-1], _tested(settings, evidence.final, FINAL_SHARE)
+    last, tested = evidence.interim_analyses[-1], _tested(settings, evidence.final, FINAL_SHARE)
     return replace(tested, pvalue=min(last.pvalue, tested.pvalue), bound=max(last.bound, tested.bound))

@@ -21,7 +21,7 @@ from ..floating_point_errors import with_own_arithmetic
 from ..options import checked, checked_seed
 from ..random_streams import Stream, seed_of
 from ..records.suite import Recount
-from ..sampling.draw import count_hits, plan_blocks, shapes_of
+from ..sampling.draw import count_events, plan_blocks, shapes_of
 from ..sampling.sampler import as_sampler
 from ..sampling.tasks import total_counts
 from ..settings import or_setting
@@ -64,7 +64,7 @@ def recount(
     >>> def noisy(answer, size, rng):
     ...     return answer + rng.laplace(size=size)
     >>> again = recount(noisy, 1.0, 0.0, Intervals(((1.0, math.inf),)), stream="before", runs=10_000)
-    >>> 4_800 < again.counts.hits_x < 5_200, again.forms
+    >>> 4_800 < again.counts.count_x < 5_200, again.forms
     (True, (('number', 10000, 10000),))
     """
     if not (event is None or isinstance(event, Event)):
@@ -80,7 +80,7 @@ def recount(
     seen = tuple((form, forms[0][form], forms[1][form]) for form in sorted(forms[0] | forms[1]))
     if event is None:
         return Recount(event=None, counts=None, forms=seen, looked_at=looked_at, seed=seed, stream=stream)
-    main_x, main_y = count_hits(plan, event, shapes_of(plan, blocks_x, blocks_y), runs)
+    main_x, main_y = count_events(plan, event, shapes_of(plan, blocks_x, blocks_y), runs)
     counts = total_counts(main_x, main_y)
     return Recount(event=event, counts=counts, forms=seen, looked_at=looked_at, seed=seed, stream=stream)
 

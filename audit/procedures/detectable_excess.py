@@ -27,7 +27,7 @@ from scipy.special import ndtr, ndtri
 
 from ..claims.claim import Claim
 from ..inference.divergence_test import telling_divergence
-from ..inference.event_test import Counts, largest_strength
+from ..inference.event_test import Counts, largest_parameter
 from ..inference.guess_test import Guesses
 from ..portfolio.partitions import number_of_bins
 from ..power.alternatives import Alternative, AlternativeEvent, AsLikely, GaussianNoise, event_of
@@ -68,7 +68,7 @@ class Learned:
     Attributes
     ----------
     counts : Counts
-        Hits in the pilot runs that chose the event.
+        Counts in the pilot runs that chose the event.
     ends : int
         Finite ends of the event on a score whose values hardly recur: 0 for outcomes, 1 for a half-line.
     is_discrete : bool
@@ -83,7 +83,7 @@ class Learned:
     is_learned: bool = False
 
 
-UNKNOWN = Learned(Counts(hits_x=0, runs_x=1, hits_y=0, runs_y=1))
+UNKNOWN = Learned(Counts(count_x=0, runs_x=1, count_y=0, runs_y=1))
 """Of an event that loses nothing by its choice."""
 
 
@@ -170,7 +170,7 @@ def detectable_by_divergence(
 
     The parameters are those of `shows_divergence`.
     """
-    unit = max(claim.strength, 0.1)
+    unit = max(claim.parameter, 0.1)
     low, high = 1e-6 * unit, 100.0 * unit
     while high > 1.01 * low:
         middle = math.sqrt(low * high)
@@ -197,7 +197,7 @@ def shows_divergence(
     runs_x, runs_y : int
         Counted runs.
     """
-    mu = claim.with_strength(claim.strength + excess).gaussian_mu
+    mu = claim.with_parameter(claim.parameter + excess).gaussian_mu
     assert mu is not None
     needed = float(ndtri(power_of_the_test(power)) - ndtri(_AIMED * alpha))
     return telling_divergence(*_gaussian_bins(mu, max(known, 4)), claim, runs_x, runs_y, max(known, 1))[1] >= needed
@@ -226,7 +226,7 @@ def detectable_sequentially(
     Parameters
     ----------
     claim, counts : Claim, Counts
-        In the direction tested; hits in runs that the event was not learned from.
+        In the direction tested; counts in runs that the event was not learned from.
     runs : int
         All runs on each dataset.
     learned : Learned
@@ -247,7 +247,7 @@ def may_detect(claim: Claim, counts: Counts, runs: int, excess: float, *, alpha:
     False if a single test of all runs would be far from detecting the excess, because bets then are too. The other
     parameters are those of `detectable_sequentially`.
     """
-    if claim.strength + excess >= claim.max_strength:
+    if claim.parameter + excess >= claim.max_parameter:
         return True
     least = max(float(ndtri(power_of_the_test(power)) - ndtri(alpha)), 0.2) / math.sqrt(runs)
     alternatives: list[Alternative] = [_as_likely(counts)]
@@ -271,7 +271,7 @@ def learned_after(claim: Claim, event: AlternativeEvent, *, later: float = _LATE
     away = _CAUTION / (2.0 * np.sqrt(runs / 2))
     angle_p = np.maximum(math.atan2(math.sqrt(event.p), math.sqrt(event.p_rest)) - away * math.sqrt(0.5), 0.0)
     angle_q = np.minimum(math.asin(math.sqrt(event.q)) + away * math.sqrt(0.5), math.pi / 2)
-    shows = claim.rough_strength_of(
+    shows = claim.rough_parameter_of(
         np.sin(angle_p) ** 2, np.sin(angle_q) ** 2, np.cos(angle_p) ** 2, np.cos(angle_q) ** 2
     )
     first = float(runs[int(np.argmax(shows > 0.0))]) if (shows > 0.0).any() else math.inf
@@ -280,18 +280,18 @@ def learned_after(claim: Claim, event: AlternativeEvent, *, later: float = _LATE
 
 def is_gaussian(claim: Claim, counts: Counts, excess: float) -> bool:
     """Whether a stated excess is for Gaussian noise: the counts show no more than Gaussian noise of that excess."""
-    mu = claim.with_strength(claim.strength + excess).gaussian_mu
+    mu = claim.with_parameter(claim.parameter + excess).gaussian_mu
     if mu is None:
         return False
     p, q = (
-        _turned(*side) for side in ((counts.hits_x, counts.runs_x, -_ERRORS), (counts.hits_y, counts.runs_y, _ERRORS))
+        _turned(*side) for side in ((counts.count_x, counts.runs_x, -_ERRORS), (counts.count_y, counts.runs_y, _ERRORS))
     )
     return p <= float(ndtr(ndtri(q) + mu))
 
 
 def shows_no_difference(counts: Counts) -> bool:
     """Whether the event is as frequent on y as on x, within two standard errors."""
-    p, q = counts.hits_x / counts.runs_x, counts.hits_y / counts.runs_y
+    p, q = counts.count_x / counts.runs_x, counts.count_y / counts.runs_y
     return abs(p - q) <= 2.0 * math.sqrt(p * (1 - p) / counts.runs_x + q * (1 - q) / counts.runs_y)
 
 
@@ -324,10 +324,10 @@ def _of_either(
     if excess < found.excess or found.excess == math.inf:
         found = Detectable(excess, "event")
     # A claim of 0 expects that nothing shows, however many the runs.
-    if may_be_common and found.excess > limit and is_silent and (runs <= FEW or claim.strength == 0.0):
-        most = min(0.5 * (claim.strength + claim.max_strength), sys.float_info.max)
-        twice = claim.with_strength(min(claim.strength + limit, most))
-        half = largest_strength(lambda q: float(twice.max_power(q)[0]) <= 1.0 - q, 1.0)
+    if may_be_common and found.excess > limit and is_silent and (runs <= FEW or claim.parameter == 0.0):
+        most = min(0.5 * (claim.parameter + claim.max_parameter), sys.float_info.max)
+        twice = claim.with_parameter(min(claim.parameter + limit, most))
+        half = largest_parameter(lambda q: float(twice.max_power(q)[0]) <= 1.0 - q, 1.0)
         if half > 0.0 and (excess := of(half)) <= limit:
             return Detectable(excess, "common")
     return found
@@ -353,10 +353,10 @@ def _dilution(claim: Claim, event: AlternativeEvent, counts: Counts, learned: Le
     ratio = math.log(p / q)
     if learned.is_learned:
         return min((1.0 - SHARE) * ratio, missing)
-    hits = learned.counts.hits_x + learned.counts.hits_y
+    seen = learned.counts.count_x + learned.counts.count_y
     if event.p + event.q > 1.0:
-        hits = learned.counts.runs_x + learned.counts.runs_y - hits
-    outside = learned.ends * _DISPLACED / (math.tanh(0.5 * ratio) ** 2 * max(hits, 1)) * 0.5 * (p + q)
+        seen = learned.counts.runs_x + learned.counts.runs_y - seen
+    outside = learned.ends * _DISPLACED / (math.tanh(0.5 * ratio) ** 2 * max(seen, 1)) * 0.5 * (p + q)
     wide = ratio - math.log((p + outside) / (q + outside))
     return wide if learned.ends > 1 else min(wide, missing)
 
@@ -378,8 +378,8 @@ def _above(claim: Claim, excess: float, event: AlternativeEvent, lost: float) ->
     else:
         rest, q = event.p_rest * math.exp(-lost), event.q
         p = 1.0 - rest
-    found = float(claim.rough_strength_of(*(np.array([each]) for each in (p, q, rest, 1.0 - q)))[0]) - claim.strength
-    return max(excess, found) if found < 0.99 * (claim.max_strength - claim.strength) else math.inf
+    found = float(claim.rough_parameter_of(*(np.array([each]) for each in (p, q, rest, 1.0 - q)))[0]) - claim.parameter
+    return max(excess, found) if found < 0.99 * (claim.max_parameter - claim.parameter) else math.inf
 
 
 def _lost_by_the_weaker(counts: Counts, against: Counts) -> float:
@@ -390,7 +390,7 @@ def _lost_by_the_weaker(counts: Counts, against: Counts) -> float:
     """
     first, second = _as_likely(counts), AsLikely(*reversed(_shares(against)))
     ratios = [math.log(each.p / each.q) for each in (first, second)]
-    error = math.sqrt(sum(1.0 / (hits + 0.5) for each in (counts, against) for hits in (each.hits_x, each.hits_y)))
+    error = math.sqrt(sum(1.0 / (seen + 0.5) for each in (counts, against) for seen in (each.count_x, each.count_y)))
     apart = max(abs(ratios[0] - ratios[1]) - _APART * error, 0.0)
     weaker, other = (first.p, second.p) if ratios[0] < ratios[1] else (second.p, first.p)
     return math.log((other + weaker * math.exp(apart)) / (other + weaker))
@@ -398,7 +398,7 @@ def _lost_by_the_weaker(counts: Counts, against: Counts) -> float:
 
 def _shares(counts: Counts) -> tuple[float, float]:
     """The smoothed frequencies on x and on y."""
-    return (counts.hits_x + 0.5) / (counts.runs_x + 1.0), (counts.hits_y + 0.5) / (counts.runs_y + 1.0)
+    return (counts.count_x + 0.5) / (counts.runs_x + 1.0), (counts.count_y + 0.5) / (counts.runs_y + 1.0)
 
 
 def _as_likely(counts: Counts) -> AsLikely:
@@ -406,7 +406,7 @@ def _as_likely(counts: Counts) -> AsLikely:
     return AsLikely(*_shares(counts))
 
 
-def _turned(hits: int, runs: int, errors: float) -> float:
+def _turned(counts: int, runs: int, errors: float) -> float:
     """A frequency moved by a number of standard errors on the arcsine scale."""
-    angle = math.asin(math.sqrt((hits + 0.375) / (runs + 0.75))) + errors / (2.0 * math.sqrt(runs))
+    angle = math.asin(math.sqrt((counts + 0.375) / (runs + 0.75))) + errors / (2.0 * math.sqrt(runs))
     return math.sin(min(max(angle, 0.0), math.pi / 2)) ** 2

@@ -13,7 +13,7 @@ import numpy as np
 from ..claims.claim import ApproxDP, PureDP
 from ..errors import OptionError
 from ..floating_point_errors import with_own_arithmetic
-from ..inference.event_test import Counts, strength_lower
+from ..inference.event_test import Counts, parameter_lower
 from ..known_options import with_known_options
 from ..printing import shorten
 
@@ -23,9 +23,9 @@ Method = Literal["joint", "clopper-pearson", "score", "log-ratio"]
 @with_known_options()
 @with_own_arithmetic
 def epsilon_lower(
-    hits_x: int,
+    count_x: int,
     runs_x: int,
-    hits_y: int,
+    count_y: int,
     runs_y: int,
     *,
     alpha: float,
@@ -39,7 +39,7 @@ def epsilon_lower(
 
     Parameters
     ----------
-    hits_x, runs_x, hits_y, runs_y : int
+    count_x, runs_x, count_y, runs_y : int
         Runs inside the event and all runs, on each dataset.
     alpha : float
         In (0, 1).
@@ -49,7 +49,7 @@ def epsilon_lower(
         "joint" is the exact joint test. The others are for comparison: two Clopper-Pearson limits at alpha/2 each, as
         in other tools; and the score (Koopman 1984) and log-ratio (Katz et al. 1978) intervals for a ratio of two
         proportions. These two are approximate, need delta = 0, and can exceed the truth more often than `alpha` if
-        hits are few.
+        counts are few.
 
     Raises
     ------
@@ -63,14 +63,14 @@ def epsilon_lower(
     >>> round(epsilon_lower(20, 10**6, 0, 10**6, alpha=0.05, method="clopper-pearson"), 1)
     1.2
     """
-    counts = Counts(hits_x=hits_x, runs_x=runs_x, hits_y=hits_y, runs_y=runs_y)
+    counts = Counts(count_x=count_x, runs_x=runs_x, count_y=count_y, runs_y=runs_y)
     if not isinstance(method, str) or method not in ("joint", "clopper-pearson", "score", "log-ratio"):
         raise OptionError(
             f'method={shorten(method)} is unknown; use "joint", "clopper-pearson", "score" or "log-ratio".',
             method=method,
         )
     if method == "joint":
-        return strength_lower(counts, ApproxDP(0.0, delta) if delta else PureDP(0.0), alpha=alpha)
+        return parameter_lower(counts, ApproxDP(0.0, delta) if delta else PureDP(0.0), alpha=alpha)
     if method == "clopper-pearson":
         return _two_limits(counts, delta, alpha)
     if delta:
@@ -81,25 +81,25 @@ def epsilon_lower(
 def _two_limits(counts: Counts, delta: float, alpha: float) -> float:
     from statsmodels.stats.proportion import proportion_confint  # imported here because the import is slow
 
-    low = proportion_confint(counts.hits_x, counts.runs_x, alpha=alpha, method="beta")[0]
-    high = proportion_confint(counts.hits_y, counts.runs_y, alpha=alpha, method="beta")[1]
-    return max(0.0, float(ApproxDP(0.0, delta).strength_of(low, high)))
+    low = proportion_confint(counts.count_x, counts.runs_x, alpha=alpha, method="beta")[0]
+    high = proportion_confint(counts.count_y, counts.runs_y, alpha=alpha, method="beta")[1]
+    return max(0.0, float(ApproxDP(0.0, delta).parameter_of(low, high)))
 
 
 def _ratio_limit(counts: Counts, alpha: float, method: str) -> float:
     """Lower end of the two-sided interval at 2·alpha for p/q; 0 if the interval is undefined."""
     from statsmodels.stats.proportion import confint_proportions_2indep
 
-    is_certain = counts.hits_x == counts.runs_x and counts.hits_y == counts.runs_y
-    if counts.hits_x == 0 or is_certain or (method == "log" and counts.hits_y == 0):
+    is_certain = counts.count_x == counts.runs_x and counts.count_y == counts.runs_y
+    if counts.count_x == 0 or is_certain or (method == "log" and counts.count_y == 0):
         return 0.0
     if alpha >= 0.5:
         raise OptionError(f"alpha={alpha:g} is too large for this interval; use alpha < 0.5.", alpha=alpha)
-    with np.errstate(divide="ignore", invalid="ignore"):  # its formula divides by hits that may be 0
+    with np.errstate(divide="ignore", invalid="ignore"):  # its formula divides by counts that may be 0
         low = confint_proportions_2indep(
-            counts.hits_x,
+            counts.count_x,
             counts.runs_x,
-            counts.hits_y,
+            counts.count_y,
             counts.runs_y,
             compare="ratio",
             method=method,

@@ -25,7 +25,7 @@ from ..portfolio.choice import Choice, choose_event, choose_seen, directed_share
 from ..portfolio.columns import cuts_of
 from ..portfolio.net import Net
 from ..portfolio.partitions import Bins, learn_bins, learn_cells, recur
-from ..results.audit_result import Look, OtherDirection, Settings, Stop
+from ..results.audit_result import InterimAnalysis, OtherDirection, Settings, Stop
 from ..results.cell_result import CellCounts
 from ..sampling.block_plan import Plan, check_shape, note_of_cut
 from ..sampling.draw import draw_pilot
@@ -244,7 +244,9 @@ def has_columns(x: Outputs, y: Outputs) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """What a pilot chose: the event or pair of events, the net, and the strength that the bound is likely to reach."""
+    """What a pilot chose: the event or pair of events, the net, and the privacy parameter that the bound is likely to
+    reach.
+    """
 
     choice: Choice
     net: Net | None
@@ -277,7 +279,7 @@ def choose_on(
         own = expected_excess(choice, claim, main, alpha, caution=0.0)
         shown = expected_excess(counted, claim, main, alpha, caution=1.0)
         if shown > own:
-            choice, promise = counted, max(promise, claim.strength + shown)
+            choice, promise = counted, max(promise, claim.parameter + shown)
     return Chosen(choice, Net.of(cuts, claim, main) if cuts else None, promise)
 
 
@@ -436,17 +438,17 @@ class FixedSizeEvidence:
 
     @property
     def counts(self) -> Counts:
-        """Hits of the event in the main runs."""
+        """Counts of the event in the main runs."""
         return self.counted.counts[0]
 
     @property
     def other_counts(self) -> tuple[Counts, ...]:
-        """Hits of the other events of the choice, in its order."""
+        """Counts of the other events of the choice, in its order."""
         return self.counted.counts[1:]
 
     @property
     def fresh_counts(self) -> Counts:
-        """Hits in runs that the event was not learned from."""
+        """Counts in runs that the event was not learned from."""
         return self.counts
 
     @property
@@ -478,7 +480,7 @@ class SequentialEvidence:
     kept : Pilot
         The last event bet on, in the direction that won more, and the outputs that were kept.
     counts : Counts
-        Hits of that event in all runs, including the runs it was learned from: for the reader, not for the test.
+        Counts of that event in all runs, including the runs it was learned from: for the reader, not for the test.
     pilot_runs : int
         Runs on each dataset before the first bet.
     searched : int
@@ -507,7 +509,7 @@ class SequentialEvidence:
     pilot_runs: int
     main: tuple[BlockCounts, BlockCounts]
     is_reproducible: bool
-    looks: tuple[Look, ...]
+    interim_analyses: tuple[InterimAnalysis, ...]
     stopped: Stop
     final: FixedSizeEvidence | None
     has_final: bool
@@ -518,12 +520,12 @@ class SequentialEvidence:
 
     @property
     def fresh_counts(self) -> Counts:
-        """Hits in runs that the event was not learned from."""
+        """Counts in runs that the event was not learned from."""
         return self.kept.choice.pilot_counts
 
     @property
     def runs(self) -> int:
-        return self.looks[-1].runs
+        return self.interim_analyses[-1].runs
 
     @property
     def uncounted_runs(self) -> int:
@@ -536,12 +538,13 @@ class SequentialEvidence:
 
     @property
     def health_share(self) -> float:
-        """Share of the health checks' error probability that the last look spends.
+        """Share of the health checks' error probability that the last interim analysis spends.
 
-        The audit may have stopped at any look because of what it saw. The last planned look has half of the error
-        probability, the k-th look 3/(π k)² of it; these shares add up to the other half, however many looks there are.
+        The audit may have stopped at any look because of what it saw. The last planned interim analysis has half of the
+        error probability, the k-th interim analysis 3/(π k)² of it; these shares add up to the other half, however many
+        looks there are.
         """
-        return 0.5 if self.is_complete else 3.0 / (math.pi * len(self.looks)) ** 2
+        return 0.5 if self.is_complete else 3.0 / (math.pi * len(self.interim_analyses)) ** 2
 
 
 Evidence = FixedSizeEvidence | SequentialEvidence

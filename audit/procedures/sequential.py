@@ -36,7 +36,7 @@ from ..portfolio.choice import DIRECTIONS, Choice, choose_each_way, choose_seen,
 from ..portfolio.columns import cuts_of
 from ..portfolio.partitions import Bins, learn_bins
 from ..random_streams import Stream, seed_of_coins, sequence_of
-from ..results.audit_result import FINAL_SHARE, Look, OtherDirection, Settings, Stop
+from ..results.audit_result import FINAL_SHARE, InterimAnalysis, OtherDirection, Settings, Stop
 from ..sampling.block_plan import Plan, note_of_cut
 from ..sampling.draw import count_pairs, draw_pilot, shapes_of
 from ..sampling.pilot_and_batch_sizes import FIRST, LEAST, Begun, Clock, keep_begun, next_size, pilot_runs, recall_begun
@@ -62,11 +62,11 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 Seen: TypeAlias = tuple[float, float, float]  # frequencies p and q of an event, and the runs behind them
 
 _BOTH, _RARE = 2, 3  # accounts that bet on both directions at once, and on rare events, the last two of four
-_RARE_HITS = 2  # outputs seen on one dataset only that are bet on
+_RARE_COUNTS = 2  # outputs seen on one dataset only that are bet on
 # Standard errors that are added to an event's distance above its line before the largest bet is computed, so that an
 # event further below it is not bet on; and the distance below it from which rare events are not bet on.
 _DOUBT, _RARE_DOUBT = 0.5, 1.0
-_FEW_HITS, _LARGEST_ERROR = 50, 0.125  # of an event whose ratio is known well
+_FEW_COUNTS, _LARGEST_ERROR = 50, 0.125  # of an event whose ratio is known well
 _NO_EVENT: Seen = (1e-9, 0.5, 1e9)  # frequencies that no bet is placed on: of an event on the other side only
 
 
@@ -136,10 +136,10 @@ class Bets:
         seen = [_frequencies(choice) for choice in choices]
         rare: Events = (None, None)
         if self.is_symmetric:
-            first, second = seen_on_one_dataset(cuts, _RARE_HITS)
+            first, second = seen_on_one_dataset(cuts, _RARE_COUNTS)
             rare = None if first is None else first.event, None if second is None else second.event
-            hits = sum(event.count(side) for event, side in zip(rare, (x, y), strict=True) if event is not None)
-            seen += [_mean(*seen), _smoothed(hits, 0, 2 * len(x)) if hits else _NO_EVENT]
+            counts = sum(event.count(side) for event, side in zip(rare, (x, y), strict=True) if event is not None)
+            seen += [_mean(*seen), _smoothed(counts, 0, 2 * len(x)) if counts else _NO_EVENT]
         bins = learn_bins(x, y, next(each for each in choices if each is not None), self.claim)
         return replace(self, choices=choices, rare=rare, bins=bins).placed_by(seen).with_divergences()
 
@@ -158,7 +158,7 @@ class Bets:
         first = self.wealth.n_refuted(self.alpha)
         sides = [self.claim, self.claim.reversed(), *([self.claim] * 2 if self.is_symmetric else [])]
         lines = [
-            best_lines([side.with_strength(member) for member in self.members[first:]], *at)
+            best_lines([side.with_parameter(member) for member in self.members[first:]], *at)
             for side, at in zip(sides, seen, strict=True)
         ]
         scores = np.array(
@@ -183,7 +183,7 @@ class Bets:
         if runs < 2.0 * max(behind, default=0.0):
             return self
         seen = [
-            _NO_EVENT if choice is None else _smoothed(each.counts.hits_x, each.counts.hits_y, runs)
+            _NO_EVENT if choice is None else _smoothed(each.counts.count_x, each.counts.count_y, runs)
             for choice, each in zip(self.choices, main, strict=True)
         ]
         return self.placed_by([*seen, _mean(*seen), self.seen[_RARE]] if self.is_symmetric else seen)
@@ -245,7 +245,7 @@ class Bets:
             alpha=self.alpha,
             pvalue=self.pvalue,
             bound=self.bound,
-            estimate=divergence.strength(mean_x - mean_y),
+            estimate=divergence.parameter(mean_x - mean_y),
         )
 
     @property
@@ -256,7 +256,7 @@ class Bets:
     @property
     def decisive(self) -> int:
         """The member that decides about the claim."""
-        return next(i for i, member in enumerate(self.members) if member > self.claim.strength)
+        return next(i for i, member in enumerate(self.members) if member > self.claim.parameter)
 
     def leading(self) -> Choice:
         """The current event in the direction that has won more against the claim."""
@@ -268,14 +268,14 @@ class Bets:
     def deciding_rare(
         self, x: Outputs, y: Outputs, main: Placed, runs: int
     ) -> tuple[Choice, Counts, OtherDirection | None] | None:
-        """The rare events, that with more hits first, and their counts, if bets on them won most of the wealth.
+        """The rare events, that with more counts first, and their counts, if bets on them won most of the wealth.
 
         Parameters
         ----------
         x, y : ndarray
             The kept outputs.
         main : ndarray of int, shape (2 events, 2 datasets)
-            Hits in the `runs` that were only counted.
+            Counts in the `runs` that were only counted.
         """
         if not self.is_symmetric or self.rare == (None, None):
             return None
@@ -286,16 +286,16 @@ class Bets:
         found: list[tuple[int, Choice, Counts]] = []
         for event, more, direction in zip(self.rare, main.tolist(), DIRECTIONS, strict=True):
             if event is not None:
-                hits_x, hits_y = event.count(x), event.count(y)
-                counts = Counts(hits_x=hits_x + more[0], runs_x=n, hits_y=hits_y + more[1], runs_y=n)
-                excess = (counts.hits_x - counts.hits_y) * (1 if direction == "x" else -1)
-                found.append((excess, Choice(event, direction, hits_x, hits_y, len(x)), counts))
+                count_x, count_y = event.count(x), event.count(y)
+                counts = Counts(count_x=count_x + more[0], runs_x=n, count_y=count_y + more[1], runs_y=n)
+                excess = (counts.count_x - counts.count_y) * (1 if direction == "x" else -1)
+                found.append((excess, Choice(event, direction, count_x, count_y, len(x)), counts))
         (_, first, shown), *second = sorted(found, key=lambda each: -each[0])
         if not second:
             return first, shown, None
         _, other, counts = second[0]
-        wrong = (shown.hits_y + counts.hits_x) if first.more_likely_on == "x" else (shown.hits_x + counts.hits_y)
-        right = shown.hits_x + shown.hits_y + counts.hits_x + counts.hits_y - wrong
+        wrong = (shown.count_y + counts.count_x) if first.more_likely_on == "x" else (shown.count_x + counts.count_y)
+        right = shown.count_x + shown.count_y + counts.count_x + counts.count_y - wrong
         guesses = Guesses(right=right, wrong=wrong, runs=2 * n)
         return first, shown, OtherDirection(event=other.event, counts=counts, guesses=guesses)
 
@@ -304,18 +304,18 @@ def _frequencies(choice: Choice | None) -> Seen:
     """Smoothed frequencies of an event, the more likely side first, and the number of runs behind them."""
     if choice is None:
         return _NO_EVENT
-    hits = (choice.pilot_hits_x, choice.pilot_hits_y)
-    return _smoothed(*(hits if choice.more_likely_on == "x" else hits[::-1]), choice.pilot_runs)
+    counts = (choice.pilot_count_x, choice.pilot_count_y)
+    return _smoothed(*(counts if choice.more_likely_on == "x" else counts[::-1]), choice.pilot_runs)
 
 
 def _is_unsure(choice: Choice) -> bool:
     """Whether the standard error of the log ratio is more than an eighth of it."""
-    fewer, more = sorted((choice.pilot_hits_x, choice.pilot_hits_y))
-    return fewer < _FEW_HITS or math.sqrt(1.0 / fewer + 1.0 / more) > _LARGEST_ERROR * math.log(more / fewer)
+    fewer, more = sorted((choice.pilot_count_x, choice.pilot_count_y))
+    return fewer < _FEW_COUNTS or math.sqrt(1.0 / fewer + 1.0 / more) > _LARGEST_ERROR * math.log(more / fewer)
 
 
-def _smoothed(hits_p: int, hits_q: int, runs: int) -> Seen:
-    return (hits_p + 0.5) / (runs + 1.0), (hits_q + 0.5) / (runs + 1.0), float(runs)
+def _smoothed(count_p: int, count_q: int, runs: int) -> Seen:
+    return (count_p + 0.5) / (runs + 1.0), (count_q + 0.5) / (runs + 1.0), float(runs)
 
 
 def _mean(first: Seen, second: Seen) -> Seen:
@@ -484,22 +484,23 @@ _RAISING = 2_000  # runs after which a mechanism that has only raised is refused
 # calls have been compared, and blocks of a block sampler have the maximum size.
 _FEWEST_BLOCKS, _CALLS = 16, 32
 _WORKERS_FROM = {"threads": 0.01, "processes": 0.3}  # seconds from which a batch is spread over workers
-_FINEST, _COARSEST = 2e-3, 2.0  # distances of the members of the grid from the claim, in units of its strength
+_FINEST, _COARSEST = 2e-3, 2.0  # distances of the members of the grid from the claim, in units of its parameter
 _ABOVE, _BELOW = 10, 20
 
 
 def grid_of_members(claim: Claim) -> list[float]:
-    """Increasing strengths against which wealth is kept, fixed by the claim alone and densest around it.
+    """Increasing privacy parameters against which wealth is kept, fixed by the claim alone and densest around it.
 
-    The strength that decides about the claim lies a millionth above it, so a bound that reaches it exceeds the claim.
+    The privacy parameter that decides about the claim lies a millionth above it, so a bound that reaches it exceeds the
+    claim.
     """
-    strength, unit = claim.strength, max(claim.strength, 0.1)
-    if np.isfinite(claim.max_strength):
-        unit = min(unit, claim.max_strength - strength)
-    below = strength - unit * np.geomspace(1.0, _FINEST, _BELOW)
+    parameter, unit = claim.parameter, max(claim.parameter, 0.1)
+    if np.isfinite(claim.max_parameter):
+        unit = min(unit, claim.max_parameter - parameter)
+    below = parameter - unit * np.geomspace(1.0, _FINEST, _BELOW)
     with np.errstate(over="ignore"):  # of claims near the largest double
-        above = strength + unit * np.append(1e-6, np.geomspace(_FINEST, _COARSEST, _ABOVE))
-    members = np.concatenate([below[below > 0], above[above < claim.max_strength]])
+        above = parameter + unit * np.append(1e-6, np.geomspace(_FINEST, _COARSEST, _ABOVE))
+    members = np.concatenate([below[below > 0], above[above < claim.max_parameter]])
     return [float(member) for member in members]
 
 
@@ -512,7 +513,7 @@ def draw_sequentially(
     has_final: bool = True,
     enough: Callable[[Choice, int], bool] | None = None,
     progress: Callable[[int], None] | None = None,
-    on_look: Callable[[Look], bool | None] | None = None,
+    on_interim: Callable[[InterimAnalysis], bool | None] | None = None,
     earlier: EarlierDraws | None = None,
 ) -> SequentialEvidence:
     """Draws batches until the claim is refuted, `runs` are done, they are `enough`, or the time is over.
@@ -536,7 +537,7 @@ def draw_sequentially(
         done = audit.draw_batch()
         if progress is not None:
             progress(2 * done)
-        is_asked = on_look is not None and on_look(audit.looks[-1]) is True
+        is_asked = on_interim is not None and on_interim(audit.interim_analyses[-1]) is True
         stopped = audit.stop(enough, is_asked=is_asked)
         if stopped is not None:
             return audit.evidence(stopped)
@@ -572,8 +573,8 @@ class _Audit:
         self.kept_y: list[Outputs] = []
         # The later runs, which are only counted.
         self.main_x, self.main_y = no_blocks(), no_blocks()
-        self.pairs, self.rare_hits = (NO_PAIRS, NO_PAIRS), np.zeros((2, 2), np.int64)
-        self.looks: list[Look] = []
+        self.pairs, self.rare_counts = (NO_PAIRS, NO_PAIRS), np.zeros((2, 2), np.int64)
+        self.interim_analyses: list[InterimAnalysis] = []
         self.done = self.n_blocks = 0
         self.learned = self.searched  # runs on which events were learned last
         self.clock = Clock(until)
@@ -598,16 +599,16 @@ class _Audit:
         if is_new:
             self.clock = self.clock.after(now() - started, size)
         if plan.memory is not None:
-            plan.memory.save()  # no run is drawn again after its look was seen
+            plan.memory.save()  # no run is drawn again after its interim analysis was seen
         pvalue = min(1.0, self.settings.alpha / self.alpha * self.bets.pvalue)
-        self.looks.append(Look(self.done, self.bets.bound, pvalue))
-        self.begun = recall_begun(plan.memory, len(self.looks))
+        self.interim_analyses.append(InterimAnalysis(self.done, self.bets.bound, pvalue))
+        self.begun = recall_begun(plan.memory, len(self.interim_analyses))
         return size
 
     @property
     def _is_bet_on(self) -> bool:
         """Whether events were learned before this batch."""
-        return bool(self.looks) or self.earlier is not None
+        return bool(self.interim_analyses) or self.earlier is not None
 
     def _next_size(self) -> int:
         if self.begun is not None:
@@ -616,13 +617,13 @@ class _Audit:
         planned = next_size(self.done, self.runs)
         size = min(planned, max(self.clock.runs_left(), LEAST)) if self.done > FIRST else planned
         self.is_cut = size < planned
-        if self.looks:  # the first batch has the same size in every audit
-            keep_begun(self.plan.memory, len(self.looks), size, self.clock)
+        if self.interim_analyses:  # the first batch has the same size in every audit
+            keep_begun(self.plan.memory, len(self.interim_analyses), size, self.clock)
         return size
 
     def _keep(self, batch: Plan, size: int) -> None:
         """Draws a batch whose outputs are kept."""
-        plan, is_first = self.plan, not self.looks
+        plan, is_first = self.plan, not self.interim_analyses
         new_x, new_y = draw_pilot(batch, size, first_block=self.n_blocks)
         self.kept_x, self.kept_y = self.kept_x + new_x, self.kept_y + new_y
         self.most = plan.may_keep(_most_kept(self.kept_x[0]))
@@ -655,13 +656,13 @@ class _Audit:
         )
         self.main_x, self.main_y = self.main_x.followed_by(more_x), self.main_y.followed_by(more_y)
         self.pairs = self.pairs[0].followed_by(pairs.first), self.pairs[1].followed_by(pairs.second)
-        self.rare_hits += [[each.hits_x, each.hits_y] for each in pairs.rare]
+        self.rare_counts += [[each.count_x, each.count_y] for each in pairs.rare]
         self.final = final and final.followed_by(counted.without(bins))
         self._bet(pairs, None if bins is None else counted.last(bins))
         self.bets = self.bets.known_better(self.pairs)
 
     def _bet(self, pairs: PairCounts, in_bins: tuple[Labels, Labels] | None) -> None:
-        self.bets = self.bets.after(pairs, _coins(self.root, len(self.looks), pairs, in_bins), in_bins)
+        self.bets = self.bets.after(pairs, _coins(self.root, len(self.interim_analyses), pairs, in_bins), in_bins)
 
     def stop(self, enough: Callable[[Choice, int], bool] | None, *, is_asked: bool) -> Stop | None:
         """Why the audit ends here; None if it goes on."""
@@ -674,7 +675,7 @@ class _Audit:
         if not self.has_run and (self.done >= _RAISING or is_over):
             refuse_if_all_raised(self.plan, *merge(self.kept_x, self.kept_y))
             self.has_run = True
-        if self.bets.bound > self.settings.claim.strength:
+        if self.bets.bound > self.settings.claim.parameter:
             return "refuted"
         if not is_over:
             return None
@@ -702,7 +703,7 @@ class _Audit:
         x, y = merge(self.kept_x, self.kept_y)
         counts = _recounted(choice.event, x, y, self.pairs[int(choice.more_likely_on == "y")], choice.more_likely_on)
         opposite, counted_only = None, self.pairs[0].runs
-        if stopped == "refuted" and (rare := self.bets.deciding_rare(x, y, self.rare_hits, counted_only)) is not None:
+        if stopped == "refuted" and (rare := self.bets.deciding_rare(x, y, self.rare_counts, counted_only)) is not None:
             choice, counts, opposite = rare
         cut = note_of_cut(plan.most_kept, min(_most_kept(self.kept_x[0]), self.done), plan.output_bytes)
         pilot = Pilot(choice, self.kept_x, self.kept_y, x, y, cut, column_names=plan.sampler.column_names)
@@ -716,7 +717,7 @@ class _Audit:
             searched=self.searched,
             main=(self.main_x, self.main_y),
             is_reproducible=self.is_reproducible,
-            looks=tuple(self.looks),
+            interim_analyses=tuple(self.interim_analyses),
             stopped=stopped,
             final=self.final.evidence(pilot, self.root) if self.final is not None and is_closed else None,
             has_final=self.has_final,
@@ -744,14 +745,14 @@ def _most_kept(outputs: Outputs) -> int:
 
 
 def _recounted(event: Event, x: Outputs, y: Outputs, main: JointCounts, more_likely_on: Direction) -> Counts:
-    """Hits of the event in the kept outputs and in the blocks that were counted for this event."""
-    hits_p, hits_q = main.both + main.only_p, main.both + main.only_q
+    """Counts of the event in the kept outputs and in the blocks that were counted for this event."""
+    count_p, count_q = main.both + main.only_p, main.both + main.only_q
     if more_likely_on == "y":
-        hits_p, hits_q = hits_q, hits_p
+        count_p, count_q = count_q, count_p
     return Counts(
-        hits_x=event.count(x) + hits_p,
+        count_x=event.count(x) + count_p,
         runs_x=len(x) + main.runs,
-        hits_y=event.count(y) + hits_q,
+        count_y=event.count(y) + count_q,
         runs_y=len(y) + main.runs,
     )
 

@@ -245,17 +245,17 @@ def _on_the_same_numbers(old: Recount, new: Recount) -> tuple[list[str], list[st
 
 
 def _tests(old: Recount, new: Recount) -> list[tuple[str, tuple[int, int], tuple[int, int]]]:
-    """The compared events and forms, with hits and runs now and before."""
+    """The compared events and forms, with counts and runs now and before."""
     tests = []
     if old.counts is not None and new.counts is not None:
         was, now = old.counts, new.counts
         tests += [
-            (f"{old.event} | x", (now.hits_x, now.runs_x), (was.hits_x, was.runs_x)),
-            (f"{old.event} | y", (now.hits_y, now.runs_y), (was.hits_y, was.runs_y)),
+            (f"{old.event} | x", (now.count_x, now.runs_x), (was.count_x, was.runs_x)),
+            (f"{old.event} | y", (now.count_y, now.runs_y), (was.count_y, was.runs_y)),
         ]
-    before, after = ({form: hits for form, *hits in one.forms} for one in (old, new))
+    before, after = ({form: counts for form, *counts in one.forms} for one in (old, new))
     for form in sorted(before.keys() | after.keys()):
         for place, side in enumerate(("x", "y")):
-            hits_now, hits_was = after.get(form, [0, 0])[place], before.get(form, [0, 0])[place]
-            tests.append((f"a {form} | {side}", (hits_now, new.looked_at), (hits_was, old.looked_at)))
+            counts_now, counts_was = after.get(form, [0, 0])[place], before.get(form, [0, 0])[place]
+            tests.append((f"a {form} | {side}", (counts_now, new.looked_at), (counts_was, old.looked_at)))
     return tests

@@ -35,14 +35,22 @@ from ..inference.event_test import Counts
 from ..inference.guess_test import Guesses
 from ..portfolio.low_bits import LowBits
 from ..printing import shorten
-from ..results.audit_result import AuditResult, FixedSizeResult, Look, OtherDirection, Pair, SequentialResult, Verdict
+from ..results.audit_result import (
+    AuditResult,
+    FixedSizeResult,
+    InterimAnalysis,
+    OtherDirection,
+    Pair,
+    SequentialResult,
+    Verdict,
+)
 from ..results.canary_result import CanaryResult, ScoreSketch
 from ..results.cell_result import CellCounts
 from ..results.statement_result import Point, Series, StatementResult
 from ..sampling.object_identity import Provenance
 from .suite import Accepted, Checked, Entry, Recount, ReplayRow, ReplayTable, Suite, Topic
 
-SCHEMA = 7
+SCHEMA = 8
 """Version of the file format, the only one that is read."""
 
 _SAME, _NUMBERS = frozenset({str, bool, type(None)}), frozenset({int, float})
@@ -75,8 +83,9 @@ TYPES: dict[str, type[Any]] = {
         scores.NegativeZero, scores.Additive, features.Coordinates,
         features.OrderStatistics, features.Released, features.Conditional, features.Products, features.Parities,
         features.Statistics, leaves.Leaves, leaves.Summaries, leaves.KeyedValues, text_columns.TextColumn,
-        text_columns.TextColumns, Counts, Guesses, OtherDirection, DivergenceTest, Pair, Provenance, Finding, Look,
-        CellCounts, LowBits, events.Sketch, FixedSizeResult, SequentialResult, Point, Series, StatementResult,
+        text_columns.TextColumns, Counts, Guesses, OtherDirection, DivergenceTest, Pair, Provenance, Finding,
+        InterimAnalysis, CellCounts, LowBits, events.Sketch, FixedSizeResult, SequentialResult, Point, Series,
+        StatementResult,
         CanaryGuesses, CanaryTest, ScoreSketch, CanaryResult, Recount, Accepted, ReplayRow, ReplayTable, Entry, Topic,
         Suite, Raised, Dictionary, Foreign, Opaque,
     )

@@ -1,7 +1,7 @@
 """JSON Schema of results files, derived from the dataclasses of `records`.
 
 As in reading a file, fields with a default may be missing and unknown fields may be present. Summaries are required,
-although the reader ignores them. The reader checks conditions beyond a schema, such as hits not exceeding runs.
+although the reader ignores them. The reader checks conditions beyond a schema, such as counts not exceeding runs.
 """
 
 from __future__ import annotations

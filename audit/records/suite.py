@@ -33,7 +33,7 @@ Checked: TypeAlias = AuditResult | StatementResult | CanaryResult
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recount:
-    """Hits of an event in runs that neither chose nor tested it.
+    """Counts of an event in runs that neither chose nor tested it.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class Accepted:
     until : str
         Last day of the acceptance, such as "2027-06-30".
     up_to : float
-        Largest accepted bound, in the units of the claim's strength. The bound of an audit that stopped at its
+        Largest accepted bound, in the units of the claim's privacy parameter. The bound of an audit that stopped at its
         refutation lies just above the claim, however large the loss is, so a finite limit does not cover it.
     """
 
@@ -122,8 +122,8 @@ class ReplayRow:
     ----------
     place, source : str
         File, line and function, and the text of the line; the text is empty if the file could not be read.
-    primitive, law : str
-        What was called, and its law on x.
+    primitive, distribution : str
+        What was called, and its distribution on x.
     moved, allowed, loss : str
         How far its input moved between x and y, the sensitivity that it declares, and its largest loss; empty if
         unknown, as of noise that was handed nothing that may depend on data.
@@ -134,7 +134,7 @@ class ReplayRow:
     place: str
     source: str
     primitive: str
-    law: str
+    distribution: str
     moved: str
     allowed: str
     loss: str
@@ -177,7 +177,7 @@ class Entry:
     expected : Verdict, optional
         Verdict required for the suite to pass.
     exact : float, optional
-        The exact strength on this pair, if the mechanism's law is known; may be infinite.
+        The exact privacy parameter on this pair, if the mechanism's distribution is known; may be infinite.
     note : str
         Reason for the expectation, in a sentence.
     experiment : str
@@ -327,12 +327,12 @@ Scalar: TypeAlias = str | int | float | bool | None
 COLUMNS: dict[str, type[str] | type[int] | type[float] | type[bool]] = {
     # the question
     "name": str, "experiment": str, "kind": str, "mechanism": str, "claim": str, "claim_type": str,
-    "claim_source": str, "strength_name": str, "claimed_strength": float, "adjacency": str, "unit": str,
+    "claim_source": str, "parameter_name": str, "claimed_parameter": float, "adjacency": str, "unit": str,
     "distance": float, "difference": str, "doubt": str,
     # the answer
     "verdict": str, "expected": str, "is_met": bool, "bound": float, "estimate": float, "exact": float,
     "alpha": float, "pvalue": float, "adjusted_pvalue": float, "resolution": float, "power": float,
-    "event": str, "more_likely_on": str, "hits_x": int, "runs_x": int, "hits_y": int, "runs_y": int,
+    "event": str, "more_likely_on": str, "count_x": int, "runs_x": int, "count_y": int, "runs_y": int,
     # the worst number of a statement
     "quantity": str, "at": str, "lower": float, "upper": float, "low": float, "high": float,
     # the canaries of a training run
@@ -381,8 +381,8 @@ def _row(entry: Entry, adjusted: float) -> dict[str, Scalar]:
     if isinstance(result, ClaimResult):
         own |= {
             "claim_type": type(result.claim).__name__,
-            "strength_name": result.claim.strength_name,
-            "claimed_strength": result.directed_claim.strength,
+            "parameter_name": result.claim.parameter_name,
+            "claimed_parameter": result.directed_claim.parameter,
         }
     if isinstance(result, AuditResult):
         own |= {"kind": "audit", "event": result.event_in_words}
@@ -417,7 +417,7 @@ def flat(result: Checked | EquivalenceResult) -> dict[str, Scalar]:
     >>> def noisy(value, size, rng):
     ...     return value + rng.laplace(size=size)
     >>> found = flat(check(noisy, 0, 1, claim=0.5, runs=10_000))
-    >>> found["verdict"], found["claimed_strength"], found["bound"] > 0.8
+    >>> found["verdict"], found["claimed_parameter"], found["bound"] > 0.8
     ('refuted', 0.5, True)
     """
     if isinstance(result, EquivalenceResult):

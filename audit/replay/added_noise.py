@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from ..claims.claim import Claim
 from ..printing import counted
-from .laws import Array, Law
+from .distributions import Array, Distribution
 from .output_values import difference, numbers_of, output_distance, same_form, same_output
 from .recorded_run import RecordedRun
 from .replay_findings import call_findings
@@ -115,9 +115,9 @@ def _unexplained(calls: Calls, x: RecordedRun, y: RecordedRun) -> tuple[str, ...
     if bare:
         number = f"{counted(len(bare), 'call')} {'were' if len(bare) > 1 else 'was'}"
         reasons.append(
-            f"{number} not handed what the noise is for ({bare[0].law_on_x}: {named(bare)}), and the output is not "
-            "a number plus the noise; put noise_primitive on the function that adds the noise, or return the noisy "
-            "number too"
+            f"{number} not handed what the noise is for ({bare[0].distribution_on_x}: {named(bare)}), and the output "
+            "is not a number plus the noise; put noise_primitive on the function that adds the noise, or return the "
+            "noisy number too"
         )
     if not same_output(x.output, y.output):
         by = output_distance(x.output, y.output)
@@ -137,7 +137,7 @@ class _Response:
         self.is_local = False  # whether the factors hold near the recorded values only
         self.factors: dict[int, Array] = {}
         """By call, of shape (2, outputs, drawn numbers)."""
-        sizes = {number: math.prod(call.law_on_x.shape) for number, call in noise.items()}
+        sizes = {number: math.prod(call.distribution_on_x.shape) for number, call in noise.items()}
         if any(size > MOST_EXPLAINED for size in sizes.values()):
             raise UntriedError(
                 f"more than {MOST_EXPLAINED} numbers are drawn in one call, so none was changed to see what it does"
@@ -177,7 +177,7 @@ class _Response:
         rng = np.random.default_rng(29)
         for turn in range(DRAWS):
             size = _JOINT[turn % len(_JOINT)]
-            units = {i: in_units(c, size * rng.normal(size=c.law_on_x.shape)) for i, c in self.noise.items()}
+            units = {i: in_units(c, size * rng.normal(size=c.distribution_on_x.shape)) for i, c in self.noise.items()}
             moves = self._reruns.moves(side, {i: moved_by(self.noise[i], each) for i, each in units.items()})
             if moves is None:
                 return False
@@ -227,7 +227,7 @@ class _Response:
         """Return the factors of a vector of noise that is added number by number; None if it is not."""
         found = []
         for side in SIDES:
-            rng, shape = np.random.default_rng((number, 29)), self.noise[number].law_on_x.shape
+            rng, shape = np.random.default_rng((number, 29)), self.noise[number].distribution_on_x.shape
             directions = (rng.choice([-1.0, 1.0], shape) * rng.uniform(0.5, 1.0, shape) for _ in range(_TURNS))
             probed = self._probe(number, side, directions)
             if probed is None or not all(probed[1]):
@@ -237,12 +237,12 @@ class _Response:
 
 
 def _scale(call: ReplayedCall) -> Array:
-    return np.asarray(call.law_on_x.scale)
+    return np.asarray(call.distribution_on_x.scale)
 
 
 def _step(call: ReplayedCall, direction: Array, turn: int) -> Array:
     """Return a change of the value, in its units: near ones, far ones, and at last that to the middle of the noise."""
-    near = _WHOLE_STEPS if call.law_on_x.is_integer_valued else _STEPS
+    near = _WHOLE_STEPS if call.distribution_on_x.is_integer_valued else _STEPS
     if turn < len(near) + len(_FAR_STEPS):
         return in_units(call, (*near, *_FAR_STEPS)[turn] * direction)
     middle = (np.asarray(at_its_middle(call), float) - np.asarray(call.value)).reshape(direction.shape)
@@ -302,24 +302,34 @@ class _Outputs:
         return Explained(self.calls, [_without_noise(text, remedy, is_certain=is_certain)], reasons)
 
     def _scaled(self, found: _Response) -> dict[int, ReplayedCall] | None:
-        """Return the calls with the laws of the outputs, if these have at most one draw each, and each draw has one."""
+        """Return the calls with the distributions of the outputs, if these have at most one draw each, and each draw
+        has one.
+        """
         shows = np.any(found.matrix != 0.0, axis=0)
         if not np.all(shows.sum(axis=0) == 1) or not np.all(shows.sum(axis=1) <= 1):
             return None
         inferred = {}
         for number, sides in found.factors.items():
-            call, laws = self.calls[number], []
-            if call.law_on_x.is_integer_valued:
+            call, distributions = self.calls[number], []
+            if call.distribution_on_x.is_integer_valued:
                 return None
             rows = np.argmax(np.any(sides != 0.0, axis=0), axis=0)
-            for part, output, law in zip(sides, (self.x, self.y), (call.law_on_x, call.law_on_y), strict=True):
+            for part, output, distribution in zip(
+                sides, (self.x, self.y), (call.distribution_on_x, call.distribution_on_y), strict=True
+            ):
                 factor = part[rows, np.arange(part.shape[1])]
-                location = output[rows] - factor * np.ravel(np.asarray(call.value) - law.location)
-                scale = np.abs(factor) * np.ravel(law.scale)  # type: ignore[arg-type]
-                held = {"location": location.reshape(law.shape), "scale": scale.reshape(law.shape)}
-                laws.append(Law(law.name, held, law.shape))
-            value = self.x[rows].reshape(call.law_on_x.shape)
-            inferred[number] = replace(call, law_on_x=laws[0], law_on_y=laws[1], value=value, is_inferred=True)
+                location = output[rows] - factor * np.ravel(np.asarray(call.value) - distribution.location)
+                scale = np.abs(factor) * np.ravel(distribution.scale)  # type: ignore[arg-type]
+                held = {"location": location.reshape(distribution.shape), "scale": scale.reshape(distribution.shape)}
+                distributions.append(Distribution(distribution.name, held, distribution.shape))
+            value = self.x[rows].reshape(call.distribution_on_x.shape)
+            inferred[number] = replace(
+                call,
+                distribution_on_x=distributions[0],
+                distribution_on_y=distributions[1],
+                value=value,
+                is_inferred=True,
+            )
         return inferred
 
     def _differ_always(self, free: npt.NDArray[np.intp], found: _Response) -> bool:
@@ -404,7 +414,7 @@ def _listed(places: npt.NDArray[np.intp]) -> str:
 
 def _has_another_scale(call: ReplayedCall) -> bool:
     """Whether a call is noise about 0 on x and on y whose scale differs, such as that of a mean of so many rows."""
-    x, y = call.law_on_x, call.law_on_y
+    x, y = call.distribution_on_x, call.distribution_on_y
     is_same = call.differing == frozenset({"scale"}) and x.shape == y.shape
     return is_same and call.is_shifted and not call.is_inferred and not np.any(x.location) and not np.any(y.location)
 
@@ -427,12 +437,12 @@ def _shifts(factors: dict[int, Array], distance: Array, slack: Array) -> dict[in
 
 def _shifted(call: ReplayedCall, shift: Array) -> ReplayedCall:
     """Return the call with its location on x, and shifted on y; by a whole number if that is one up to rounding."""
-    law, location = call.law_on_x, np.array(call.law_on_x.location, dtype=np.float64)
-    if law.is_integer_valued:
+    distribution, location = call.distribution_on_x, np.array(call.distribution_on_x.location, dtype=np.float64)
+    if distribution.is_integer_valued:
         near = np.round(shift)
         shift = np.where(np.abs(shift - near) <= 1e-9 * np.abs(near), near, shift)
-    laws = [
-        Law(law.name, {**law.parameters, "location": each}, law.shape)
-        for each in (location, location + shift.reshape(law.shape))
+    distributions = [
+        Distribution(distribution.name, {**distribution.parameters, "location": each}, distribution.shape)
+        for each in (location, location + shift.reshape(distribution.shape))
     ]
-    return replace(call, law_on_x=laws[0], law_on_y=laws[1], is_inferred=True)
+    return replace(call, distribution_on_x=distributions[0], distribution_on_y=distributions[1], is_inferred=True)

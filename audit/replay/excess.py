@@ -1,8 +1,8 @@
 """Which findings at calls are excesses: those of values that the output shows.
 
 A value that is drawn and does not show (the largest of several is released, a threshold is passed, a draw is rejected)
-costs less than its law says. So does noise on a sample of rows, noise to which other noise is added, and a value that
-is folded or sorted among others before it is released.
+costs less than its distribution says. So does noise on a sample of rows, noise to which other noise is added, and a
+value that is folded or sorted among others before it is released.
 
 Proof: docs/proofs/replay.md
 """
@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..claims.claim import Claim
-from .laws import Array, Law, moved
+from .distributions import Array, Distribution, moved
 from .output_values import difference, same_form, same_output
 from .replay_findings import NOT_NOISE, beyond_sensitivity, call_findings, is_noise, matched, sum_finding
 from .replay_result import Finding, FindingKind, Line, ReplayedCall, calls_of, paired
@@ -107,10 +107,12 @@ def _may_correspond_otherwise(line: Line, x: Tape, y: Tape, distance: float) -> 
 
 
 def _may_choose(call: ReplayedCall) -> bool:
-    """Whether a call may choose rows or flip an answer, so that the noise of others costs less than its law says."""
+    """Whether a call may choose rows or flip an answer, so that the noise of others costs less than its distribution
+    says.
+    """
     if call.declared_on_x is not None:
         return False
-    name = call.law_on_x.name
+    name = call.distribution_on_x.name
     return name in NOT_NOISE or name == "binomial" or (name == "discrete" and call.is_unmoved)
 
 
@@ -118,11 +120,11 @@ def _at_places(call: ReplayedCall, flags: npt.NDArray[np.bool_]) -> Calls:
     """Return the call with those of its independent numbers that are flagged; none if it has no numbers by place."""
     if np.all(flags):
         return (call,)
-    x, y = call.law_on_x, call.law_on_y
+    x, y = call.distribution_on_x, call.distribution_on_y
     if not np.any(flags) or not (x.is_known and x.name == y.name) or call.declared_on_x is not None:
         return ()
     value = np.asarray(call.value).reshape(-1)[flags]
-    return (replace(call, law_on_x=x.at(flags), law_on_y=y.at(flags), value=value),)
+    return (replace(call, distribution_on_x=x.at(flags), distribution_on_y=y.at(flags), value=value),)
 
 
 class _Determined:
@@ -131,7 +133,7 @@ class _Determined:
     A number is determined if the output moves with it in a way that no other draws can undo, in coordinates that are
     the same on x and on y, also at other values of the other draws, and if it does not forget which number is which.
     How far it is determined, its own values decide: the output shows between which of them it rises or falls. Under
-    claims other than pure ones (`is_pure`), its law must not depend on other draws.
+    claims other than pure ones (`is_pure`), its distribution must not depend on other draws.
     """
 
     def __init__(self, calls: Calls, reruns: Reruns, *, is_pure: bool) -> None:
@@ -161,16 +163,24 @@ class _Determined:
         flags, parts = self._reruns.shown(number), []
         for place in range(len(flags)):
             flags[place] = flags[place] and place in places and self._is_determined(number, place)
-            if flags[place] and call.law_on_x.name != "discrete":
-                laws = self._told_apart(number, place)
-                flags[place] = laws is _WHOLE
-                if isinstance(laws, tuple):
-                    parts.append(replace(call, law_on_x=laws[0], law_on_y=laws[1], value=0, declared_on_x=None))
+            if flags[place] and call.distribution_on_x.name != "discrete":
+                distributions = self._told_apart(number, place)
+                flags[place] = distributions is _WHOLE
+                if isinstance(distributions, tuple):
+                    parts.append(
+                        replace(
+                            call,
+                            distribution_on_x=distributions[0],
+                            distribution_on_y=distributions[1],
+                            value=0,
+                            declared_on_x=None,
+                        )
+                    )
         return (*_at_places(call, flags), *parts)
 
     def _is_determined(self, number: int, place: int) -> bool:
         call = self.calls[number]
-        is_place = call.law_on_x.name == "discrete"
+        is_place = call.distribution_on_x.name == "discrete"
         if is_place and not self._tells_apart(number):
             return False
         if any(self._is_symmetric((number, place), other) for other in self._alike(number, place)):
@@ -252,7 +262,7 @@ class _Determined:
         changed = {}
         for number, direction in directions.items():
             call = self.calls[number]
-            if call.law_on_x.name == "discrete":
+            if call.distribution_on_x.name == "discrete":
                 changed[number] = self._other_place(number)
             elif is_small or not call.is_shifted:
                 changed[number] = nudged(call, np.asarray(call.value), direction)
@@ -271,7 +281,7 @@ class _Determined:
             value.reshape(-1)[place] = np.asarray(call.value).reshape(-1)[place]
             base = {**changed, number: typed(call.value, value)}
             out = self._reruns.numbers("x", base)
-            if out is None or not (self._is_pure or self._reruns.has_law_of(call, number, base)):
+            if out is None or not (self._is_pure or self._reruns.has_distribution_of(call, number, base)):
                 return False
             moved = [self._reruns.numbers("x", {**base, number: each}) for each in self._steps(number, value, place)]
             moves = [difference(each, out)[self._agreeing] for each in moved if each is not None]
@@ -282,34 +292,41 @@ class _Determined:
     def _steps(self, number: int, value: Array, place: int) -> list[Any]:
         """Return the value with one number a little and three scales away, or exchanged for another place."""
         call = self.calls[number]
-        if call.law_on_x.name == "discrete":
+        if call.distribution_on_x.name == "discrete":
             return [self._other_place(number)]
         direction = one_of(call, place)
-        far = 1.0 if call.law_on_x.scale is None else _LARGE * call.law_on_x.scale.reshape(-1)[place]
+        far = 1.0 if call.distribution_on_x.scale is None else _LARGE * call.distribution_on_x.scale.reshape(-1)[place]
         return [nudged(call, value, direction), typed(call.value, value + max(far, 1.0) * direction)]
 
-    def _told_apart(self, number: int, place: int) -> tuple[Law, Law] | bool | None:
-        """Return the laws of the sets of values that the output tells apart; `_WHOLE` if it does tell all apart.
+    def _told_apart(self, number: int, place: int) -> tuple[Distribution, Distribution] | bool | None:
+        """Return the distributions of the sets of values that the output tells apart; `_WHOLE` if it does tell all
+        apart.
 
         At cuts between values, some coordinate of the output that only rises, or only falls, does so strictly. What
-        is above a cut is an event of the output, and its probabilities under both laws are those of the value.
+        is above a cut is an event of the output, and its probabilities under both distributions are those of the value.
         """
         call = self.calls[number]
-        if not (call.law_on_x.is_known and call.law_on_y.is_known):
+        if not (call.distribution_on_x.is_known and call.distribution_on_y.is_known):
             return None
         flags = np.arange(max(int(np.size(call.value)), 1)) == place
-        laws = [law.at(flags) for law in (call.law_on_x, call.law_on_y)]
-        if not all(law.has_noise for law in laws):
-            at = [float(law.location.reshape(-1)[0]) for law in laws if law.location is not None]
+        distributions = [distribution.at(flags) for distribution in (call.distribution_on_x, call.distribution_on_y)]
+        if not all(distribution.has_noise for distribution in distributions):
+            at = [
+                float(distribution.location.reshape(-1)[0])
+                for distribution in distributions
+                if distribution.location is not None
+            ]
             ends = [self._output_at(number, place, each) for each in at]
             is_seen = len(ends) == 2 and all(end is not None for end in ends) and bool(np.any(ends[0] != ends[1]))
             return _WHOLE if is_seen else None
-        x, y = (law.frozen() for law in laws)
-        grid = _quantiles(*laws)
+        x, y = (distribution.frozen() for distribution in distributions)
+        grid = _quantiles(*distributions)
         if len(grid) < 2:
             return None
-        far, is_whole = grid[-1] - grid[0], call.law_on_x.is_integer_valued
-        beyond = far * np.array([-31.0, -1.7, 2.3, 37.0]) + grid[0] if call.law_on_x.is_shifted else np.empty(0)
+        far, is_whole = grid[-1] - grid[0], call.distribution_on_x.is_integer_valued
+        beyond = (
+            far * np.array([-31.0, -1.7, 2.3, 37.0]) + grid[0] if call.distribution_on_x.is_shifted else np.empty(0)
+        )
         tried = np.concatenate([grid, np.round(beyond) if is_whole else beyond])
         outputs = {at: self._output_at(number, place, at) for at in tried.tolist()}
         near = 1.0 if is_whole else _STRICT * far
@@ -368,12 +385,12 @@ class _Determined:
         return np.array(cuts), is_all
 
     def _alike(self, number: int, place: int) -> list[tuple[int, int]]:
-        """Return some other numbers of the same law, those that moved first."""
-        own = self.calls[number].law_on_x
+        """Return some other numbers of the same distribution, those that moved first."""
+        own = self.calls[number].distribution_on_x
         found = []
         for other in (*self._tried, *self._rest[: 4 * _SWAPPED]):
-            law = self.calls[other[0]].law_on_x
-            if other != (number, place) and law.name == own.name and law.name not in NOT_NOISE:
+            distribution = self.calls[other[0]].distribution_on_x
+            if other != (number, place) and distribution.name == own.name and distribution.name not in NOT_NOISE:
                 found.append(other)
         return found[:_SWAPPED]
 
@@ -384,7 +401,7 @@ class _Determined:
             return False
         a, b = (values[i].reshape(-1)[place] for i, place in (one, other))
         if a == b:
-            others = self._other_place(one[0]) if self.calls[one[0]].law_on_x.name == "discrete" else a + 1
+            others = self._other_place(one[0]) if self.calls[one[0]].distribution_on_x.name == "discrete" else a + 1
             a = np.ravel(others)[0]
         outputs = []
         for first, second in ((a, b), (b, a)):
@@ -411,21 +428,28 @@ _WHOLE: Final = True
 _SWAPPED: Final = 4
 
 
-def _quantiles(*laws: Law) -> Array:
-    """Return values in both tails of laws and between them."""
+def _quantiles(*distributions: Distribution) -> Array:
+    """Return values in both tails of distributions and between them."""
     with np.errstate(all="ignore"):
-        held = [np.ravel(end) for law in map(Law.frozen, laws) for end in (law.ppf(_TAILS), law.isf(_TAILS))]
+        held = [
+            np.ravel(end)
+            for distribution in map(Distribution.frozen, distributions)
+            for end in (distribution.ppf(_TAILS), distribution.isf(_TAILS))
+        ]
     found = np.unique(np.concatenate(held))
     return np.asarray(found[np.isfinite(found)], dtype=np.float64)
 
 
-def _of_sets(law: Any, cuts: Array) -> Law:
-    """Return the law of the sets between cuts, by the tail in which a set loses no digits."""
+def _of_sets(distribution: Any, cuts: Array) -> Distribution:
+    """Return the distribution of the sets between cuts, by the tail in which a set loses no digits."""
     with np.errstate(all="ignore"):
-        low, high = np.concatenate([[0.0], law.cdf(cuts).reshape(-1), [1.0]]), law.sf(cuts).reshape(-1)
+        low, high = (
+            np.concatenate([[0.0], distribution.cdf(cuts).reshape(-1), [1.0]]),
+            distribution.sf(cuts).reshape(-1),
+        )
         high = np.concatenate([[1.0], high, [0.0]])
     odds = np.where(low[1:] < 0.5, np.diff(low), -np.diff(high))
-    return Law("discrete", {"probabilities": np.maximum(odds, 0.0)})
+    return Distribution("discrete", {"probabilities": np.maximum(odds, 0.0)})
 
 
 def _size(call: ReplayedCall) -> int:
@@ -435,13 +459,13 @@ def _size(call: ReplayedCall) -> int:
 
 
 def _moved_places(call: ReplayedCall) -> list[int]:
-    """Return the numbers of a call whose law is another one on y."""
+    """Return the numbers of a call whose distribution is another one on y."""
     if call.worst_loss == 0.0 or call.is_inferred:
         return []
-    if call.law_on_x.name == "discrete" or _size(call) == 0:
+    if call.distribution_on_x.name == "discrete" or _size(call) == 0:
         return [0]
-    apart = moved(call.law_on_x, call.law_on_y)
-    is_same_scale = "scale" not in call.law_on_x.differing(call.law_on_y)
+    apart = moved(call.distribution_on_x, call.distribution_on_y)
+    is_same_scale = "scale" not in call.distribution_on_x.differing(call.distribution_on_y)
     if apart is None or not is_same_scale or apart.size != _size(call):
         return list(range(_size(call)))
     return np.flatnonzero(apart.reshape(-1) != 0.0).tolist()

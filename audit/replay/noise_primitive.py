@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import OptionError
 from ..printing import did_you_mean, shorten
-from .laws import PARAMETERS, Law, shape_of
+from .distributions import PARAMETERS, Distribution, shape_of
 from .tape import Declared, active_tape
 
 P = ParamSpec("P")
@@ -22,7 +22,7 @@ _GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
 
 
 def noise_primitive(
-    law: str | Callable[..., Law],
+    distribution: str | Callable[..., Distribution],
     *,
     sensitivity: str | float | None = None,
     epsilon: str | float | None = None,
@@ -35,23 +35,24 @@ def noise_primitive(
 
     Parameters
     ----------
-    law : str or callable
-        The law of the returned value: "laplace", "normal", "logistic", "gumbel", "exponential", "uniform", "integers",
-        "geometric", "two-sided geometric", "poisson", "binomial" or "discrete"; or a function of the same arguments
-        that returns a `Law`: ``lambda value, eps: Law("laplace", {"location": value, "scale": 1 / eps})``.
+    distribution : str or callable
+        The distribution of the returned value: "laplace", "normal", "logistic", "gumbel", "exponential", "uniform",
+        "integers", "geometric", "two-sided geometric", "poisson", "binomial" or "discrete"; or a function of the same
+        arguments that returns a `Distribution`: ``lambda value, eps: Distribution("laplace", {"location": value,
+        "scale": 1 / eps})``.
     sensitivity, epsilon : str or float, optional
         What the function states about itself: the largest move of its location between neighbours, and the loss that
         it promises for it. The name of an argument, or a number; an argument that is None states nothing.
     size : str or int, optional
         Number or shape of independent draws in the returned value; by default as the parameters broadcast.
     **parameters
-        Each parameter of the law: the name of an argument of the function, or a number. Arguments that are named
-        nowhere must be the same on x and y, but for generators; else the loss is unknown.
+        Each parameter of the distribution: the name of an argument of the function, or a number. Arguments that are
+        named nowhere must be the same on x and y, but for generators; else the loss is unknown.
 
     Raises
     ------
     OptionError
-        If the law is unknown, or its parameters are not those given.
+        If the distribution is unknown, or its parameters are not those given.
 
     Examples
     --------
@@ -64,11 +65,13 @@ def noise_primitive(
     >>> result.calls[0].worst_loss
     1.5
     """
-    _check(law, parameters)
+    _check(distribution, parameters)
 
     def decorate(function: Callable[P, R], *more: object, **named: object) -> Callable[P, R]:
         if more or named or not callable(function):
-            raise OptionError("noise_primitive needs a law: write @noise_primitive(law, …) above the function.")
+            raise OptionError(
+                "noise_primitive needs a distribution: write @noise_primitive(distribution, …) above the function."
+            )
         signature = inspect.signature(function)
         sources = [each for each in (sensitivity, epsilon, size, *parameters.values()) if isinstance(each, str)]
         for source in sources:
@@ -92,14 +95,14 @@ def noise_primitive(
                 value = bound.arguments[source] if isinstance(source, str) else source
                 return np.array(value) if isinstance(value, list) else value
 
-            def stated() -> Law:
-                if not isinstance(law, str):
-                    return _checked(law(*args, **kwargs), function.__qualname__)
+            def stated() -> Distribution:
+                if not isinstance(distribution, str):
+                    return _checked(distribution(*args, **kwargs), function.__qualname__)
                 held = {name: given(source) for name, source in parameters.items()}
                 rest = {name: each for name, each in bound.arguments.items() if name not in sources}
                 beside = {name: each for name, each in rest.items() if not isinstance(each, _GENERATORS)}
-                of_one = () if law == "discrete" else held.values()
-                return Law(law, held, shape_of(given(size), *of_one), beside=beside)
+                of_one = () if distribution == "discrete" else held.values()
+                return Distribution(distribution, held, shape_of(given(size), *of_one), beside=beside)
 
             def declared() -> Declared | None:
                 if sensitivity is None and epsilon is None:
@@ -115,41 +118,45 @@ def noise_primitive(
     return decorate
 
 
-def _checked(law: Any, name: str) -> Law:
-    """Return what a function gave as the law of a primitive, if it is one and has its parameters."""
-    if not isinstance(law, Law):
+def _checked(distribution: Any, name: str) -> Distribution:
+    """Return what a function gave as the distribution of a primitive, if it is one and has its parameters."""
+    if not isinstance(distribution, Distribution):
         raise OptionError(
-            f"the law of {name} is {shorten(law)}, not a Law; let its function return "
-            "dpaudit.noise.Law(name, parameters)."
+            f"the distribution of {name} is {shorten(distribution)}, not a Distribution; let its function return "
+            "dpaudit.noise.Distribution(name, parameters)."
         )
-    if law.is_known:
-        _check_parameters(law.name, law.parameters, f" of {name}")
-    return law
+    if distribution.is_known:
+        _check_parameters(distribution.name, distribution.parameters, f" of {name}")
+    return distribution
 
 
-def _check(law: Any, parameters: dict[str, Any]) -> None:
-    if callable(law):
+def _check(distribution: Any, parameters: dict[str, Any]) -> None:
+    if callable(distribution):
         if parameters:
             raise OptionError(
-                f"{', '.join(parameters)}: a law that is a function states its own parameters; leave them out.", law=law
+                f"{', '.join(parameters)}: a distribution that is a function states its own parameters; leave them "
+                "out.",
+                distribution=distribution,
             )
         return
-    if not isinstance(law, str) or law not in PARAMETERS:
-        name = shorten(law).strip("'")
+    if not isinstance(distribution, str) or distribution not in PARAMETERS:
+        name = shorten(distribution).strip("'")
         other = _OTHER_NAMES.get(name.casefold())
         hint = f"; its name here is {other!r}." if other else did_you_mean(name, PARAMETERS, otherwise=".")
         raise OptionError(
-            f"law={shorten(law)} is not a known law{hint} Use one of {', '.join(PARAMETERS)}, or a function that "
-            "returns a Law.",
-            law=law,
+            f"distribution={shorten(distribution)} is not a known distribution{hint} Use one of "
+            f"{', '.join(PARAMETERS)}, or a function that "
+            "returns a Distribution.",
+            distribution=distribution,
         )
-    _check_parameters(law, parameters)
+    _check_parameters(distribution, parameters)
 
 
-def _check_parameters(law: str, given: Iterable[str], of: str = "") -> None:
-    if set(given) != set(PARAMETERS[law]):
+def _check_parameters(distribution: str, given: Iterable[str], of: str = "") -> None:
+    if set(given) != set(PARAMETERS[distribution]):
         raise OptionError(
-            f"the law {law!r}{of} has the parameters {', '.join(PARAMETERS[law])}, not {', '.join(given) or 'none'}; "
+            f"the distribution {distribution!r}{of} has the parameters {', '.join(PARAMETERS[distribution])}, not "
+            f"{', '.join(given) or 'none'}; "
             "give these, each as a number or the name of an argument.",
-            law=law,
+            distribution=distribution,
         )

@@ -20,7 +20,7 @@ from typing import Any, Final, cast
 
 import numpy as np
 
-from .laws import PARAMETERS, Law, copied, shape_of
+from .distributions import PARAMETERS, Distribution, copied, shape_of
 from .registered import Patch, register_primitives
 from .tape import ENTROPY, IS_UNUSED, OTHER_THREAD, Tape, active_tape, drawn_from, tape_of_thread
 
@@ -57,15 +57,15 @@ def _method(kind: type, name: str, own: Callable[..., Any]) -> Callable[..., Any
     return call
 
 
-def _recorded(kind: type, name: str, law: Callable[..., Law]) -> Callable[..., Any]:
-    """Return a method whose draws are recorded with the law of its arguments."""
+def _recorded(kind: type, name: str, distribution: Callable[..., Distribution]) -> Callable[..., Any]:
+    """Return a method whose draws are recorded with the distribution of its arguments."""
     original, names = getattr(kind, name), _NAMES.get(name, ())
 
     def draw(tape: Tape, self: Any, *args: Any, **kwargs: Any) -> Any:
         held, named = copied(args), copied(kwargs)  # the caller may change them later
         found = tape.call(
             f"{kind.__name__}.{name}",
-            lambda: law(*args, **kwargs),
+            lambda: distribution(*args, **kwargs),
             lambda: drawn_from(self, lambda: original(self, *held, **named)),
         )
         out = {**dict(zip(names, args, strict=False)), **kwargs}.get("out")
@@ -89,11 +89,13 @@ def _choosing(kind: type, name: str, own: Callable[..., Any]) -> Callable[..., A
     return _method(kind, name, choose)
 
 
-def _places(tape: Tape, source: Any, primitive: str, law: Law, draw: Callable[[], Any], n: int) -> Any:
+def _places(
+    tape: Tape, source: Any, primitive: str, distribution: Distribution, draw: Callable[[], Any], n: int
+) -> Any:
     """Return recorded places 0 … n − 1 that a generator draws."""
     return tape.call(
         primitive,
-        lambda: law,
+        lambda: distribution,
         lambda: drawn_from(source, draw),
         can_return=lambda places: bool(np.all(np.asarray(places) < n)),
     )
@@ -104,7 +106,7 @@ def _of_module(original: Callable[..., Any], state: Callable[[], Any], method: s
     return _function(original, lambda tape, *args, **kwargs: getattr(state(), method)(*args, **kwargs))
 
 
-# numpy: the laws of its methods.
+# numpy: the distributions of its methods.
 
 _POSITIONAL: Final = {
     "laplace": ("laplace", "loc scale size"),
@@ -123,9 +125,10 @@ _POSITIONAL: Final = {
     "integers": ("integers", "low high size dtype endpoint"),
     "randint": ("integers", "low high size dtype"),
 }
-"""The law of a method and the names of its arguments. Every other method is recorded with its arguments alone."""
+"""The distribution of a method and the names of its arguments. Every other method is recorded with its arguments alone.
+"""
 _ARGUMENTS: Final = {"location": "loc", "rate": "lam"}
-"""Names of arguments that are not those of the law's parameters."""
+"""Names of arguments that are not those of the distribution's parameters."""
 _NAMES: Final = {method: tuple(names.split()) for method, (_, names) in _POSITIONAL.items()}
 _DEFAULTS: Final = {"loc": 0.0, "scale": 1.0, "low": 0.0, "high": 1.0, "lam": 1.0}
 _NOT_DRAWS: Final = frozenset(
@@ -133,12 +136,12 @@ _NOT_DRAWS: Final = frozenset(
 )
 
 
-def _law_of(method: str, /, *args: Any, **kwargs: Any) -> Law:
-    """Return the law of a method of numpy's generators with these arguments."""
+def _distribution_of(method: str, /, *args: Any, **kwargs: Any) -> Distribution:
+    """Return the distribution of a method of numpy's generators with these arguments."""
     if method in ("rand", "randn"):
         method, args = ("random" if method == "rand" else "standard_normal"), (args or None,)
     if method not in _POSITIONAL:
-        return Law(method, {f"argument {i}": each for i, each in enumerate(args)} | kwargs)
+        return Distribution(method, {f"argument {i}": each for i, each in enumerate(args)} | kwargs)
     name = _POSITIONAL[method][0]
     bound = {**dict(zip(_NAMES[method], args, strict=False)), **kwargs}
     if name == "integers":
@@ -147,7 +150,7 @@ def _law_of(method: str, /, *args: Any, **kwargs: Any) -> Law:
     arguments = {parameter: _ARGUMENTS.get(parameter, parameter) for parameter in PARAMETERS[name]}
     held = {parameter: bound.get(each, _DEFAULTS.get(each)) for parameter, each in arguments.items()}
     out = bound.get("out")
-    return Law(name, held, shape_of(bound.get("size"), *held.values()) if out is None else tuple(out.shape))
+    return Distribution(name, held, shape_of(bound.get("size"), *held.values()) if out is None else tuple(out.shape))
 
 
 # numpy: classes whose draws are recorded.
@@ -168,19 +171,19 @@ def _choice(
     n = int(a) if values is None else values.shape[axis] if values.ndim else int(values)
     shape = shape_of(size)
     if not replace and shape not in ((), (1,)):
-        law = Law("choice without replacement", {"n": n, "p": p}, shape)
+        distribution = Distribution("choice without replacement", {"n": n, "p": p}, shape)
     elif p is None:
-        law = Law("integers", {"low": 0, "high": n}, shape)
+        distribution = Distribution("integers", {"low": 0, "high": n}, shape)
     else:
-        law = Law("discrete", {"probabilities": np.array(p, dtype=np.float64)}, shape)
+        distribution = Distribution("discrete", {"probabilities": np.array(p, dtype=np.float64)}, shape)
     name, rest = f"{base.__name__}.choice", {"shuffle": shuffle} if base is _GENERATOR else {}
-    places = _places(tape, self, name, law, lambda: base.choice(self, n, size, replace, p, **rest), n)
+    places = _places(tape, self, name, distribution, lambda: base.choice(self, n, size, replace, p, **rest), n)
     return places if values is None or not values.ndim else values.take(places, axis=axis)
 
 
 def _order(tape: Tape, base: Any, self: Any, n: int, method: str) -> Any:
-    law = Law("permutation", {"n": n}, (n,))
-    return _places(tape, self, f"{base.__name__}.{method}", law, lambda: base.permutation(self, n), n)
+    distribution = Distribution("permutation", {"n": n}, (n,))
+    return _places(tape, self, f"{base.__name__}.{method}", distribution, lambda: base.permutation(self, n), n)
 
 
 def _permutation(tape: Tape, base: Any, self: Any, x: Any, axis: int = 0) -> Any:
@@ -226,8 +229,10 @@ class _StandsFor(type):
 
 def _recording_class(base: Any) -> Any:
     draws = [name for name in dir(base) if not name.startswith("_") and name not in _NOT_DRAWS]
-    laws = {name: functools.partial(_law_of, name) for name in draws if callable(getattr(base, name))}
-    methods: dict[str, Any] = {name: _recorded(base, name, law) for name, law in laws.items()}
+    distributions = {name: functools.partial(_distribution_of, name) for name in draws if callable(getattr(base, name))}
+    methods: dict[str, Any] = {
+        name: _recorded(base, name, distribution) for name, distribution in distributions.items()
+    }
     for name, own in (("choice", _choice), ("permutation", _permutation), ("shuffle", _shuffle)):
         methods[name] = _choosing(base, name, own)
 
@@ -323,32 +328,32 @@ def _numpy_patches() -> Iterator[Patch]:
 # The standard library's random.
 
 
-def _randrange(start: int, stop: int | None = None, step: int = 1) -> Law:
+def _randrange(start: int, stop: int | None = None, step: int = 1) -> Distribution:
     low, high = (0, start) if stop is None else (start, stop)
     if step == 1:
-        return Law("integers", {"low": low, "high": high})
-    return Law("randrange", {"low": low, "high": high, "step": step})
+        return Distribution("integers", {"low": low, "high": high})
+    return Distribution("randrange", {"low": low, "high": high, "step": step})
 
 
-def _normal(mu: Any = 0.0, sigma: Any = 1.0) -> Law:
-    return Law("normal", {"location": mu, "scale": sigma})
+def _normal(mu: Any = 0.0, sigma: Any = 1.0) -> Distribution:
+    return Distribution("normal", {"location": mu, "scale": sigma})
 
 
-_LAWS: Final[dict[str, Callable[..., Law]]] = {
-    "random": lambda: Law("uniform", {"low": 0.0, "high": 1.0}),
-    "uniform": lambda a, b: Law("uniform", {"low": min(a, b), "high": max(a, b)}),
+_DISTRIBUTIONS: Final[dict[str, Callable[..., Distribution]]] = {
+    "random": lambda: Distribution("uniform", {"low": 0.0, "high": 1.0}),
+    "uniform": lambda a, b: Distribution("uniform", {"low": min(a, b), "high": max(a, b)}),
     "gauss": _normal,
     "normalvariate": _normal,
-    "expovariate": lambda lambd=1.0: Law("exponential", {"scale": 1.0 / lambd}),
+    "expovariate": lambda lambd=1.0: Distribution("exponential", {"scale": 1.0 / lambd}),
     "randrange": _randrange,
-    "randint": lambda a, b: Law("integers", {"low": a, "high": b + 1}),
-    "getrandbits": lambda k: Law("bits", {"number": k}),
+    "randint": lambda a, b: Distribution("integers", {"low": a, "high": b + 1}),
+    "getrandbits": lambda k: Distribution("bits", {"number": k}),
 }
 
 
 def _random_choice(tape: Tape, _: type, self: random.Random, seq: Sequence[Any]) -> Any:
-    law, draw = Law("integers", {"low": 0, "high": len(seq)}), random.Random.choice
-    return seq[_places(tape, self, "Random.choice", law, lambda: draw(self, range(len(seq))), len(seq))]
+    distribution, draw = Distribution("integers", {"low": 0, "high": len(seq)}), random.Random.choice
+    return seq[_places(tape, self, "Random.choice", distribution, lambda: draw(self, range(len(seq))), len(seq))]
 
 
 def _random_choices(
@@ -363,12 +368,14 @@ def _random_choices(
 ) -> list[Any]:
     n, draw = len(population), random.Random.choices
     if weights is None and cum_weights is None:
-        law = Law("integers", {"low": 0, "high": n}, (k,))
+        distribution = Distribution("integers", {"low": 0, "high": n}, (k,))
     else:
         held = np.diff(cum_weights, prepend=0.0) if cum_weights is not None else np.asarray(weights, np.float64)
-        law = Law("discrete", {"probabilities": held / held.sum()}, (k,))
+        distribution = Distribution("discrete", {"probabilities": held / held.sum()}, (k,))
     name = "Random.choices"
-    places = _places(tape, self, name, law, lambda: draw(self, range(n), weights, cum_weights=cum_weights, k=k), n)
+    places = _places(
+        tape, self, name, distribution, lambda: draw(self, range(n), weights, cum_weights=cum_weights, k=k), n
+    )
     return [population[place] for place in places]
 
 
@@ -391,9 +398,9 @@ def _random_patches() -> Iterator[Patch]:
     module = vars(random)
     functions = [name for name, value in module.items() if getattr(value, "__self__", None) is module["_inst"]]
     for kind in (random.Random, random.SystemRandom):
-        for name in _LAWS:
+        for name in _DISTRIBUTIONS:
             if kind is random.Random or name in vars(kind):
-                yield Patch(kind, name, _recorded(kind, name, _LAWS[name]))
+                yield Patch(kind, name, _recorded(kind, name, _DISTRIBUTIONS[name]))
     yield Patch(random.Random, "seed", _method(random.Random, "seed", _seeded_random(random.Random.seed)))
     yield Patch(random.Random, "choice", _choosing(random.Random, "choice", _random_choice))
     yield Patch(random.Random, "choices", _choosing(random.Random, "choices", _random_choices))
@@ -411,23 +418,23 @@ _AT_ZERO: Final = {
     "poisson": "poisson",
     "binom": "binomial",
 }
-"""Laws here of distributions that are not moved: their own parameters, or the scale."""
+"""Distributions here of distributions that are not moved: their own parameters, or the scale."""
 
 
-def _scipy_law(dist: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Law:
+def _scipy_distribution(dist: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Distribution:
     held, loc, scale, size = dist._parse_args_rvs(*args, **kwargs)
     shape = shape_of(size, *held, loc, scale)
     if dist.name in _SHIFTED:
-        return Law(_SHIFTED[dist.name], {"location": loc, "scale": scale}, shape)
+        return Distribution(_SHIFTED[dist.name], {"location": loc, "scale": scale}, shape)
     if dist.name == "dlaplace":
-        return Law("two-sided geometric", {"location": loc, "scale": 1.0 / np.asarray(held[0])}, shape)
+        return Distribution("two-sided geometric", {"location": loc, "scale": 1.0 / np.asarray(held[0])}, shape)
     if dist.name == "uniform":
-        return Law("uniform", {"low": loc, "high": np.add(loc, scale)}, shape)
+        return Distribution("uniform", {"low": loc, "high": np.add(loc, scale)}, shape)
     if dist.name in _AT_ZERO and not np.any(loc):
         name = _AT_ZERO[dist.name]
-        return Law(name, dict(zip(PARAMETERS[name], (*held, scale), strict=False)), shape)
+        return Distribution(name, dict(zip(PARAMETERS[name], (*held, scale), strict=False)), shape)
     values = {f"argument {i}": each for i, each in enumerate(held)}
-    return Law(f"scipy.stats.{dist.name}", {**values, "loc": loc, "scale": scale}, shape)
+    return Distribution(f"scipy.stats.{dist.name}", {**values, "loc": loc, "scale": scale}, shape)
 
 
 def _scipy_patches() -> Iterator[Patch]:
@@ -454,7 +461,7 @@ def _rvs(kind: type) -> Callable[..., Any]:
             drawn = functools.partial(original, self, *held, **named)
             return drawn_from(source, drawn) if is_stream else drawn()
 
-        return tape.call(f"scipy.stats.{self.name}.rvs", lambda: _scipy_law(self, held, stated), draw)
+        return tape.call(f"scipy.stats.{self.name}.rvs", lambda: _scipy_distribution(self, held, stated), draw)
 
     return _function(original, rvs)
 

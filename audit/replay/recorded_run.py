@@ -209,7 +209,7 @@ class Runner:
             if is_on_path and any(comparable(made.state) != state for made, state in before.items()):
                 unseen[_DRAWN] += 1
             is_other = not is_on_path or first.tape.seeds != again.tape.seeds
-            if is_other or any(a.place != b.place or not a.law.is_same_as(b.law) for a, b in pairs):
+            if is_other or any(a.place != b.place or not a.distribution.is_same_as(b.distribution) for a, b in pairs):
                 words = f"with its own values put back, the mechanism made other calls; {_OTHERWISE}"
                 return Unrecorded(f"unrecorded: {words}", True)
             is_same = same_output(first.output, again.output)

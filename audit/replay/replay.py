@@ -26,7 +26,7 @@ from .recorded_run import DatasetChangedError, Runner, other_seed
 from .registered import registered_names
 from .replay_findings import path_findings
 from .replay_result import ReplayResult, is_kept, is_larger, loss_words, paired_calls, total_loss
-from .reruns import Calls, Reruns, has_its_laws
+from .reruns import Calls, Reruns, has_its_distributions
 from .tape import only_recording
 
 
@@ -46,9 +46,10 @@ def replay(
 ) -> ReplayResult:
     """Compare what each noise primitive is given on x and on y, where y is given the random values of x.
 
-    The loss of each call is exact where both laws are known. The sum over the calls bounds the loss of the output on
-    this path where every random value is recorded and nothing but those values carries the data to the output. Both are
-    tested, by runs with other values. An excess is a finding at a line of code, not a refutation: `check` tests it.
+    The loss of each call is exact where both distributions are known. The sum over the calls bounds the loss of the
+    output on this path where every random value is recorded and nothing but those values carries the data to the
+    output. Both are tested, by runs with other values. An excess is a finding at a line of code, not a refutation:
+    `check` tests it.
 
     Parameters
     ----------
@@ -251,7 +252,7 @@ def _worse_elsewhere(calls: Calls, reruns: Reruns, claim: Claim | None) -> str:
     for others in reruns.elsewhere:
         is_same = True
         for before, call, other in zip(reruns.calls, calls, others, strict=True):
-            has_its_own = has_its_laws(before, other)
+            has_its_own = has_its_distributions(before, other)
             if call.is_inferred and ((before.is_unmoved and not other.is_unmoved) or not has_its_own):
                 return f"the noise of {call.words} is another one at other values of the draws"
             is_same &= call.is_inferred or has_its_own

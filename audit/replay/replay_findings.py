@@ -18,14 +18,15 @@ from scipy.special import ndtri
 from ..claims.claim import Claim
 from ..claims.renyi import ZeroConcentratedDP
 from ..printing import counted
-from .laws import SLACK, Array, Law, directed_loss, number_words, shown, strength_needed
+from .distributions import SLACK, Array, Distribution, directed_loss, number_words, parameter_needed, shown
 from .output_values import difference, numbers_of, same_output
 from .recorded_run import RecordedRun
 from .replay_result import Finding, FindingKind, Line, ReplayedCall, calls_of, paired, paired_calls, total_loss
 from .tape import Drawn, Tape
 
 NOT_NOISE: Final = frozenset({"integers", "uniform", "bits", "permutation", "choice without replacement", "randrange"})
-"""Laws by which code usually picks rows, or a point between two rows. Their loss is an excess only if a primitive
+"""Distributions by which code usually picks rows, or a point between two rows. Their loss is an excess only if a
+primitive
 declares it: the output may hide what was drawn, such as the row of a sample or the interval of a quantile."""
 
 _INPUTS = frozenset({"location", "probabilities", "input"})
@@ -34,12 +35,12 @@ _INPUTS = frozenset({"location", "probabilities", "input"})
 
 def is_noise(call: ReplayedCall) -> bool:
     """Whether the loss of a call counts as that of noise."""
-    return call.law_on_x.name not in NOT_NOISE or call.declared_on_x is not None
+    return call.distribution_on_x.name not in NOT_NOISE or call.declared_on_x is not None
 
 
 def call_findings(call: ReplayedCall, claim: Claim | None, distance: float) -> Iterator[Finding]:
     """Yield what is found at one call, for datasets at this distance; at most one finding of each kind."""
-    x, y, worst = call.law_on_x, call.law_on_y, call.worst_loss
+    x, y, worst = call.distribution_on_x, call.distribution_on_y, call.worst_loss
     needed = None if claim is None else _needed(call, claim)
     loss = _stated_loss(worst, call.mu, needed, claim)
     is_beyond = worst == math.inf and call.mu is None if claim is None else _is_beyond(needed, claim)
@@ -52,7 +53,7 @@ def call_findings(call: ReplayedCall, claim: Claim | None, distance: float) -> I
         if call.place == call.place_on_y:  # else they are two primitives: that the paths part says it
             realised = call.realised_loss
             known = "" if realised is None else f"; loss {number_words(realised)} at the value returned"
-            yield found(FindingKind.LAW_DIFFERS, f"{x} on x, {y} on y{known}", realised, is_excess=False)
+            yield found(FindingKind.DISTRIBUTION_DIFFERS, f"{x} on x, {y} on y{known}", realised, is_excess=False)
         return
     differing = call.differing - _INPUTS
     if "scale" in differing:
@@ -70,7 +71,7 @@ def call_findings(call: ReplayedCall, claim: Claim | None, distance: float) -> I
 
 
 def _moved_words(call: ReplayedCall) -> str:
-    x, y = call.law_on_x, call.law_on_y
+    x, y = call.distribution_on_x, call.distribution_on_y
     scale = "" if x.scale is None else f", with {x.name} noise of scale {_parameter(x, 'scale')}"
     if call.is_inferred:
         return f"the number that it is added to moved {_far(call.moved)} (in units of the noise as drawn){scale}"
@@ -79,8 +80,8 @@ def _moved_words(call: ReplayedCall) -> str:
     return _both(x, y)
 
 
-def _both(x: Law, y: Law) -> str:
-    """Return two laws as text; of outcomes, the one whose probability changes by the largest factor."""
+def _both(x: Distribution, y: Distribution) -> str:
+    """Return two distributions as text; of outcomes, the one whose probability changes by the largest factor."""
     if x.name == y.name == "discrete":
         p, q = x.probabilities, y.probabilities
         if p.ndim == 1 and p.shape == q.shape:
@@ -92,12 +93,14 @@ def _both(x: Law, y: Law) -> str:
 
 
 def _needed(call: ReplayedCall, claim: Claim) -> float | None:
-    """Return the strength that the claim must have for the call, from its laws or from what its primitive promises."""
-    needed, promised = strength_needed(claim, call.law_on_x, call.law_on_y), call.promised
+    """Return the privacy parameter that the claim must have for the call, from its distributions or from what its
+    primitive promises.
+    """
+    needed, promised = parameter_needed(claim, call.distribution_on_x, call.distribution_on_y), call.promised
     if needed is None and promised is not None and claim.log_ratio is not None:
         return promised.log_ratio
     if needed is None and promised is not None and type(promised) is type(claim) is ZeroConcentratedDP:
-        return promised.strength
+        return promised.parameter
     return needed
 
 
@@ -111,24 +114,24 @@ def beyond_sensitivity(call: ReplayedCall, distance: float) -> float | None:
 
 def _is_beyond(needed: float | None, claim: Claim) -> bool:
     # The locations inferred from outputs, and those of rounded noise, are known to about 1e-5 scales.
-    return needed is not None and needed > claim.strength * (1.0 + 1e-5) + 1e-9
+    return needed is not None and needed > claim.parameter * (1.0 + 1e-5) + 1e-9
 
 
 def _stated_loss(worst: float | None, mu: float | None, needed: float | None, claim: Claim | None) -> str:
     if claim is not None and claim.log_ratio is None and needed is not None and needed > 0.0:
         return (
-            f"; {claim.describe_strength(needed)}, claimed {claim}"
+            f"; {claim.describe_parameter(needed)}, claimed {claim}"
             if math.isfinite(needed)
-            else f"; no {claim.strength_name} covers it"
+            else f"; no {claim.parameter_name} covers it"
         )
-    stated = "" if claim is None else f", claimed {claim.strength:.6g}"
+    stated = "" if claim is None else f", claimed {claim.parameter:.6g}"
     if mu is not None and 0.0 < mu < math.inf:
         return f"; mu {mu:.6g}, pure loss infinite{stated}"
     return "" if worst is None else f"; worst-case loss {number_words(worst)}{stated}"
 
 
-def _parameter(law: Law, name: str) -> str:
-    return shown(law.parameters[name])
+def _parameter(distribution: Distribution, name: str) -> str:
+    return shown(distribution.parameters[name])
 
 
 def _far(value: float | None) -> str:
@@ -165,8 +168,8 @@ def path_findings(x: Tape, y: Tape, end_on_x: str, end_on_y: str) -> Iterator[Fi
 
 
 def _drawn(call: Drawn) -> str:
-    shape = f" of shape {call.law.shape}" if call.law.shape else ""
-    return f"{call.primitive} with {call.law}{shape}"
+    shape = f" of shape {call.distribution.shape}" if call.distribution.shape else ""
+    return f"{call.primitive} with {call.distribution}{shape}"
 
 
 def sum_finding(calls: tuple[ReplayedCall, ...], claim: Claim | None) -> Finding | None:
@@ -177,18 +180,18 @@ def sum_finding(calls: tuple[ReplayedCall, ...], claim: Claim | None) -> Finding
         return None
     if claim.log_ratio is not None:
         # what is likeliest on x in one call and on y in another does not add up
-        pairs = [(c.law_on_x, c.law_on_y) for c in noise]
+        pairs = [(c.distribution_on_x, c.distribution_on_y) for c in noise]
         sides = [[directed_loss(x, y) for x, y in pairs], [directed_loss(y, x) for x, y in pairs]]
         rest = sum(c.worst_loss or 0.0 for c, one in zip(noise, sides[0], strict=True) if one is None)
         needed: float | None = max(math.fsum(each or 0.0 for each in side) for side in sides) + rest
     elif loss.epsilon == 0.0 and 0.0 < loss.mu < math.inf:
-        normals = [Law("normal", {"location": at, "scale": 1.0}) for at in (0.0, loss.mu)]
-        needed = strength_needed(claim, normals[0], normals[1])
+        normals = [Distribution("normal", {"location": at, "scale": 1.0}) for at in (0.0, loss.mu)]
+        needed = parameter_needed(claim, normals[0], normals[1])
     else:
         return None
     if needed is None or not _is_beyond(needed, claim):
         return None
-    text = f"{counted(len(noise), 'call')} together: {claim.describe_strength(needed)} on this path, claimed {claim}"
+    text = f"{counted(len(noise), 'call')} together: {claim.describe_parameter(needed)} on this path, claimed {claim}"
     return Finding(kind=FindingKind.SUM_ABOVE_CLAIM, place=None, message=text, loss=loss.worst, is_excess=True)
 
 
@@ -199,7 +202,7 @@ _DEVIATIONS: Final = -float(ndtri(_RARE))
 _QUANTILES: Final = np.concatenate([np.geomspace(_RARE, 0.5, 20), 1.0 - np.geomspace(_RARE, 0.5, 20)[-2::-1]])
 _CERTAIN: Final = 20.0  # of what every run shows; far beyond the losses that claims allow
 _MOST_MATCHED: Final = 16  # calls of a line
-_OTHERWISE: Final = 1.0  # of another path, or of a call of which nothing is known: worth a look
+_OTHERWISE: Final = 1.0  # of another path, or of a call of which nothing is known: worth a interim analysis
 
 
 def visible_loss(
@@ -221,7 +224,7 @@ def visible_loss(
         return loss + _CERTAIN
     if is_reordered or parted is not None or len(on_x.tape.calls) != len(on_y.tape.calls):
         return loss + otherwise
-    return loss + _of_outputs([call.law_on_x for call in calls if call.is_bare], on_x.output, on_y.output)
+    return loss + _of_outputs([call.distribution_on_x for call in calls if call.is_bare], on_x.output, on_y.output)
 
 
 def matched(on_x: Sequence[Drawn], on_y: Sequence[Drawn], cost: Callable[[Drawn, Drawn], float]) -> Array:
@@ -251,7 +254,7 @@ def _of_calls(calls: Sequence[ReplayedCall], x: Tape, y: Tape) -> tuple[list[tup
 
 def _of_call(call: ReplayedCall) -> float:
     """Return the visible loss of a call that is given something of the data."""
-    x, y, worst, mu = call.law_on_x, call.law_on_y, call.worst_loss, call.mu
+    x, y, worst, mu = call.distribution_on_x, call.distribution_on_y, call.worst_loss, call.mu
     if call.is_bare or worst == 0.0:
         return 0.0
     if mu is not None and math.isfinite(mu):
@@ -267,8 +270,10 @@ def _of_call(call: ReplayedCall) -> float:
     return _log_ratio(x, y)
 
 
-def _log_ratio(x: Law, y: Law) -> float:
-    """Return the largest log ratio at values that are not rare under either law, the sum over independent draws."""
+def _log_ratio(x: Distribution, y: Distribution) -> float:
+    """Return the largest log ratio at values that are not rare under either distribution, the sum over independent
+    draws.
+    """
     with np.errstate(all="ignore"):
         if x.name == "discrete":
             p, q = x.probabilities, y.probabilities
@@ -277,14 +282,14 @@ def _log_ratio(x: Law, y: Law) -> float:
             return float(np.max(np.abs(np.log(np.maximum(p, _RARE)) - np.log(np.maximum(q, _RARE))), initial=0.0))
         first, second = x.frozen(), y.frozen()
         levels = _QUANTILES.reshape(-1, *(1,) * len(x.shape))
-        values = np.concatenate([np.asarray(law.ppf(levels), np.float64) for law in (first, second)])
+        values = np.concatenate([np.asarray(distribution.ppf(levels), np.float64) for distribution in (first, second)])
         name = "logpmf" if x.is_integer_valued else "logpdf"
         ratios = np.abs(getattr(first, name)(values) - getattr(second, name)(values))
     ratios = np.minimum(np.where(np.isnan(ratios), 0.0, ratios), _CERTAIN)
     return float(np.sum(ratios.max(axis=0)))
 
 
-def _of_outputs(noise: Sequence[Law], x: object, y: object) -> float:
+def _of_outputs(noise: Sequence[Distribution], x: object, y: object) -> float:
     """Return how far the outputs moved, in scales of the noise that was not handed the data."""
     if same_output(x, y):
         return 0.0
@@ -292,8 +297,10 @@ def _of_outputs(noise: Sequence[Law], x: object, y: object) -> float:
     if a is None or b is None or a.shape != b.shape:
         return _OTHERWISE
     moved = np.abs(difference(a, b))
-    # laws without a scale (uniform numbers, coins, permutations) count as if it were 1
-    of_each = (np.ones(law.shape) if law.scale is None else law.scale for law in noise)
+    # distributions without a scale (uniform numbers, coins, permutations) count as if it were 1
+    of_each = (
+        np.ones(distribution.shape) if distribution.scale is None else distribution.scale for distribution in noise
+    )
     scales = np.concatenate([np.empty(0), *map(np.ravel, of_each)])
     if not len(scales):
         return _CERTAIN if np.any(moved > 0.0) else 0.0

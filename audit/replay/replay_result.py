@@ -19,7 +19,17 @@ from ..claims.renyi import ZeroConcentratedDP
 from ..errors import ExcessError, OptionError
 from ..printing import counted, shorten
 from ..records.suite import ReplayRow, ReplayTable
-from .laws import SLACK, Law, distance_of, gaussian_mu, is_within, moved, number_words, realised_loss, worst_loss
+from .distributions import (
+    SLACK,
+    Distribution,
+    distance_of,
+    gaussian_mu,
+    is_within,
+    moved,
+    number_words,
+    realised_loss,
+    worst_loss,
+)
 from .tape import Declared, Drawn, Place, Tape
 
 Line: TypeAlias = tuple[str, Place]
@@ -37,7 +47,7 @@ class FindingKind(enum.Enum):
     SUM_ABOVE_CLAIM = "sum of losses above the claim"
     SCALE_DIFFERS = "scale differs"
     PARAMETERS_DIFFER = "parameters differ"
-    LAW_DIFFERS = "law differs"
+    DISTRIBUTION_DIFFERS = "distribution differs"
     CALLS_DIFFER = "calls differ"
     SEED_DIFFERS = "seed differs"
     RAISES = "raises on one dataset"
@@ -74,15 +84,15 @@ class Finding:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ReplayedCall:
-    """A call with its law on x and on y, where y was given the value of x.
+    """A call with its distribution on x and on y, where y was given the value of x.
 
     Attributes
     ----------
     place, place_on_y : Place
         The line of the user's or the library's code that called the primitive.
-    law_on_x, law_on_y : Law
-        The laws. For noise that is added outside of the primitive (`is_inferred`) the locations follow from the
-        outputs.
+    distribution_on_x, distribution_on_y : Distribution
+        The distributions. For noise that is added outside of the primitive (`is_inferred`) the locations follow from
+        the outputs.
     value : Any
         What the primitive returned; for noise whose factors differ between x and y, the output that it made.
     draw_on_x : callable
@@ -92,8 +102,8 @@ class ReplayedCall:
     primitive: str
     place: Place
     place_on_y: Place
-    law_on_x: Law
-    law_on_y: Law
+    distribution_on_x: Distribution
+    distribution_on_y: Distribution
     value: Any = field(repr=False)
     declared_on_x: Declared | None
     declared_on_y: Declared | None
@@ -112,37 +122,42 @@ class ReplayedCall:
 
     @cached_property
     def differing(self) -> frozenset[str] | None:
-        """The parameters of the law that differ between x and y; None if these are two laws."""
-        x, y = self.law_on_x, self.law_on_y
+        """The parameters of the distribution that differ between x and y; None if these are two distributions."""
+        x, y = self.distribution_on_x, self.distribution_on_y
         return frozenset(x.differing(y)) if x.name == y.name else None
 
     @cached_property
     def is_unmoved(self) -> bool:
         """Whether the call is given the same on x and on y, so that its value may decide something elsewhere."""
-        is_same = self.differing == frozenset() and self.law_on_x.shape == self.law_on_y.shape
+        is_same = self.differing == frozenset() and self.distribution_on_x.shape == self.distribution_on_y.shape
         return is_same and not self.is_inferred and not self.moved
 
     @cached_property
     def is_shifted(self) -> bool:
         """Whether the value is noise about a location that can be any number, on x and on y."""
         return all(
-            law.is_shifted and not law.after and law.scale is not None and law.has_noise
-            for law in (self.law_on_x, self.law_on_y)
+            distribution.is_shifted
+            and not distribution.after
+            and distribution.scale is not None
+            and distribution.has_noise
+            for distribution in (self.distribution_on_x, self.distribution_on_y)
         )
 
     @property
     def is_bare_noise(self) -> bool:
         """Whether the call is noise about 0 on x and on y, to be added to something or to decide something."""
-        return self.is_unmoved and self.is_shifted and not np.any(self.law_on_x.location)
+        return self.is_unmoved and self.is_shifted and not np.any(self.distribution_on_x.location)
 
     @cached_property
     def is_bare(self) -> bool:
-        """Whether the call was given nothing that may depend on the data, so its laws do not show what it protects."""
-        if self.is_inferred or self.law_on_x.name == "discrete" or self.differing != frozenset():
+        """Whether the call was given nothing that may depend on the data, so its distributions do not show what it
+        protects.
+        """
+        if self.is_inferred or self.distribution_on_x.name == "discrete" or self.differing != frozenset():
             return False
         if self.declared_on_x is not None and self.moved is not None:
             return False
-        location = self.law_on_x.location
+        location = self.distribution_on_x.location
         return location is None or not np.any(location)
 
     @cached_property
@@ -155,7 +170,7 @@ class ReplayedCall:
 
     @property
     def _differs_in_input(self) -> bool:
-        """Whether the laws have one name and differ in nothing but the input."""
+        """Whether the distributions have one name and differ in nothing but the input."""
         return self.differing is not None and self.differing <= {"input", "location"}
 
     @property
@@ -176,10 +191,10 @@ class ReplayedCall:
         if x is not None and y is not None and x.input is not None:
             apart = distance_of(x.input, y.input)
             return None if apart is None else float(np.max(apart, initial=0.0))
-        distance = moved(self.law_on_x, self.law_on_y)
+        distance = moved(self.distribution_on_x, self.distribution_on_y)
         if distance is None:
             return None
-        return float(np.linalg.norm(distance.reshape(-1), _NORMS.get(self.law_on_x.name, 1)))
+        return float(np.linalg.norm(distance.reshape(-1), _NORMS.get(self.distribution_on_x.name, 1)))
 
     @property
     def sensitivity(self) -> float | None:
@@ -188,21 +203,25 @@ class ReplayedCall:
 
     @cached_property
     def realised_loss(self) -> float | None:
-        """ln of the density of the value on x over that on y; None if a law is unknown."""
-        return realised_loss(self.law_on_x, self.law_on_y, self.value)
+        """ln of the density of the value on x over that on y; None if a distribution is unknown."""
+        return realised_loss(self.distribution_on_x, self.distribution_on_y, self.value)
 
     @cached_property
     def worst_loss(self) -> float | None:
         """The supremum over values of the absolute loss; infinite for Gaussian noise that moves; None if unknown.
 
-        For a primitive whose law is not known, such as diffprivlib's `LaplaceBoundedDomain`, the epsilon that it
-        promises, if it promises pure privacy, the sensitivity is the same on both and its input moved no further. For
-        a measurement of OpenDP, the epsilon of its map.
+        For a primitive whose distribution is not known, such as diffprivlib's `LaplaceBoundedDomain`, the epsilon that
+        it promises, if it promises pure privacy, the sensitivity is the same on both and its input moved no further.
+        For a measurement of OpenDP, the epsilon of its map.
         """
-        found, realised = worst_loss(self.law_on_x, self.law_on_y), self.realised_loss
+        found, realised = worst_loss(self.distribution_on_x, self.distribution_on_y), self.realised_loss
         if found is not None and realised is not None and abs(realised) > found * (1.0 + _CONTRADICTION) + 1e-9:
-            return None  # the value is not of the law that the primitive states
-        if found is not None or self.law_on_x.is_known or self.law_on_x.name != self.law_on_y.name:
+            return None  # the value is not of the distribution that the primitive states
+        if (
+            found is not None
+            or self.distribution_on_x.is_known
+            or self.distribution_on_x.name != self.distribution_on_y.name
+        ):
             return found
         if self.promised is not None:
             return self.promised.log_ratio
@@ -214,9 +233,11 @@ class ReplayedCall:
 
     @property
     def is_promise(self) -> bool:
-        """Whether the loss is what the primitive states about itself, a map or an epsilon, and not that of its laws."""
+        """Whether the loss is what the primitive states about itself, a map or an epsilon, and not that of its
+        distributions.
+        """
         is_stated = self.worst_loss is not None or self.promised is not None
-        return is_stated and worst_loss(self.law_on_x, self.law_on_y) is None
+        return is_stated and worst_loss(self.distribution_on_x, self.distribution_on_y) is None
 
     @property
     def rho(self) -> float | None:
@@ -228,8 +249,8 @@ class ReplayedCall:
 
     @cached_property
     def mu(self) -> float | None:
-        """The μ of normal noise of equal scales; None for other laws."""
-        return gaussian_mu(self.law_on_x, self.law_on_y)
+        """The μ of normal noise of equal scales; None for other distributions."""
+        return gaussian_mu(self.distribution_on_x, self.distribution_on_y)
 
 
 def named(calls: Iterable[ReplayedCall]) -> str:
@@ -255,8 +276,8 @@ def paired(x: Drawn, y: Drawn) -> ReplayedCall:
         primitive=x.primitive,
         place=x.place,
         place_on_y=y.place,
-        law_on_x=x.law,
-        law_on_y=y.law,
+        distribution_on_x=x.distribution,
+        distribution_on_y=y.distribution,
         value=x.value,
         declared_on_x=x.declared,
         declared_on_y=y.declared,
@@ -425,10 +446,10 @@ class ReplayResult:
         )
 
     def table(self) -> str:
-        """Return the calls as text, a line each: place, law on x, move of the input, worst-case loss."""
+        """Return the calls as text, a line each: place, distribution on x, move of the input, worst-case loss."""
         lines = []
         for number, call in enumerate(self.calls):
-            parts = [f"{number}  {call.place}  {call.primitive}: {call.law_on_x}"]
+            parts = [f"{number}  {call.place}  {call.primitive}: {call.distribution_on_x}"]
             if call.is_bare:
                 parts.append("given nothing that depends on data")
             else:
@@ -455,13 +476,13 @@ class ReplayResult:
 
 
 def _row(call: ReplayedCall, finding: str) -> ReplayRow:
-    # Of noise that was handed nothing that may depend on data, equal laws do not say what it protects.
+    # Of noise that was handed nothing that may depend on data, equal distributions do not say what it protects.
     moved, mu, worst = (None, None, None) if call.is_bare else (call.moved, call.mu, call.worst_loss)
     return ReplayRow(
         place=str(call.place),
         source=call.place.source,
         primitive=call.primitive,
-        law=str(call.law_on_x),
+        distribution=str(call.distribution_on_x),
         moved=number_words(moved),
         allowed=number_words(call.sensitivity),
         loss=f"mu {number_words(mu)}" if mu else number_words(worst),

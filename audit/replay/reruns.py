@@ -1,7 +1,7 @@
 """Runs on x and y with other values than those recorded: does the output show a value, do x and y still agree?
 
 Agreement at the recorded values says little where a value decides something. So all values are drawn anew, moved far,
-and, where a law has few or bounded values, set one by one.
+and, where a distribution has few or bounded values, set one by one.
 
 Proof: docs/proofs/replay.md
 """
@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaln, stirling2
 
-from .laws import Array
+from .distributions import Array
 from .output_values import difference, is_of_single_precision, numbers_of, same_form, same_output
 from .recorded_run import REPEATS, RecordedRun, Runner, other_seed
 from .replay_result import Finding, FindingKind, ReplayedCall, named, paired, paired_calls
@@ -109,12 +109,12 @@ class Reruns:
         dataset, first = self._sides[side]
         return self._runner.run(dataset, first.tape.calls, changed) if changed else first
 
-    def has_law_of(self, call: ReplayedCall, number: int, changed: Changes) -> bool:
+    def has_distribution_of(self, call: ReplayedCall, number: int, changed: Changes) -> bool:
         """Whether the call of this number is given at other values of the draws what it was given."""
         tapes = [self._run(side, changed).tape for side in SIDES]
         if any(len(tape.calls) <= number for tape in tapes):
             return False
-        return has_its_laws(call, paired(tapes[0].calls[number], tapes[1].calls[number]))
+        return has_its_distributions(call, paired(tapes[0].calls[number], tapes[1].calls[number]))
 
     def rounding(self, *numbers: Array) -> Array:
         """Return by how much sums of such numbers of the outputs may be rounded."""
@@ -161,10 +161,12 @@ class Reruns:
             values = outcomes_of(call)
             if values is not None:
                 outcomes[number] = values
-            elif call.law_on_x.name in _CHOICES:
+            elif call.distribution_on_x.name in _CHOICES:
                 raise UntriedError(f"{call.words} has more than {MOST_OUTCOMES} outcomes, and not all were tried")
             elif call.is_unmoved:
-                raise UntriedError(f"{call.words} draws from {call.law_on_x} on x and on y, which may decide something")
+                raise UntriedError(
+                    f"{call.words} draws from {call.distribution_on_x} on x and on y, which may decide something"
+                )
         if math.prod(map(len, outcomes.values())) > MOST_OUTCOMES:
             raise UntriedError(
                 f"the draws that may decide something, such as {self.calls[next(iter(outcomes))].words}, have more "
@@ -178,11 +180,11 @@ class Reruns:
         for number, call in enumerate(self.calls):
             if not call.is_shifted or call.is_inferred or call.is_unmoved or np.size(call.value) != 1:
                 continue
-            is_whole = call.law_on_x.is_integer_valued
+            is_whole = call.distribution_on_x.is_integer_valued
             if not is_whole and self._follows(number, np.ones(np.shape(call.value))):
                 continue  # near this value the output follows the noise; others are tried at random
-            law = call.law_on_x.frozen()
-            low, high = (float(np.ravel(end)[0]) for end in (law.ppf(_SELDOM), law.isf(_SELDOM)))
+            distribution = call.distribution_on_x.frozen()
+            low, high = (float(np.ravel(end)[0]) for end in (distribution.ppf(_SELDOM), distribution.isf(_SELDOM)))
             if is_whole:
                 values = np.arange(low, high + 1.0)
                 if not len(values):
@@ -289,7 +291,9 @@ class Reruns:
 
     def _sweep_together(self, noise: dict[int, ReplayedCall]) -> Iterator[Changes]:
         """Yield changes of all numbers of noise, such that each takes a value in each range."""
-        unknown = {i: self.spread(call) for i, call in enumerate(self.calls) if _is_answer_of_unknown_law(call)}
+        unknown = {
+            i: self.spread(call) for i, call in enumerate(self.calls) if _is_answer_of_unknown_distribution(call)
+        }
         swept = [*noise, *unknown]
         sizes = {number: int(np.size(self.calls[number].value)) for number in swept}
         orders = {i: self._rng.permuted(np.tile(np.arange(len(_RANGES)), (n, 1)), axis=1) for i, n in sizes.items()}
@@ -317,10 +321,12 @@ class Reruns:
 
     def _drawn_anew(self, call: ReplayedCall) -> Any:
         """Return another value of the call on x; None if there is none."""
-        law = call.law_on_x
+        distribution = call.distribution_on_x
         try:
             if call.is_shifted:
-                return like(call, np.asarray(law.frozen().rvs(size=law.shape or None, random_state=self._rng)))
+                return like(
+                    call, np.asarray(distribution.frozen().rvs(size=distribution.shape or None, random_state=self._rng))
+                )
             return self._runner.drawn(call.draw_on_x, int(self._rng.integers(2**32)))
         except Exception:  # a primitive may raise anything
             return None
@@ -338,8 +344,8 @@ class Reruns:
         return found
 
     def _far(self, call: ReplayedCall, far: float, sign: float | None) -> Any:
-        signs = self._rng.choice([-1.0, 1.0], call.law_on_x.shape) if sign is None else sign
-        return stepped(call, far * signs * np.ones(call.law_on_x.shape))
+        signs = self._rng.choice([-1.0, 1.0], call.distribution_on_x.shape) if sign is None else sign
+        return stepped(call, far * signs * np.ones(call.distribution_on_x.shape))
 
     def shown(self, number: int) -> npt.NDArray[np.bool_]:
         """Return which numbers of a call's value show in the output, on x and on y; one flag without numbers.
@@ -349,7 +355,7 @@ class Reruns:
         """
         call = self.calls[number]
         value = np.asarray(call.value)
-        if value.dtype.kind not in "iuf" or call.law_on_x.name == "discrete":
+        if value.dtype.kind not in "iuf" or call.distribution_on_x.name == "discrete":
             others = self.other_values(number)
             return np.array([bool(others) and all(self._shows({number: other}) for other in others)])
         flags = np.zeros(value.size, dtype=bool)
@@ -421,7 +427,7 @@ def _why_dependent(runs: list[RecordedRun]) -> str:
     """
     found = []
     for drawn in zip(*(run.tape.calls for run in runs), strict=False):
-        if len({(each.primitive, each.place, each.law.name, each.law.shape) for each in drawn}) > 1:
+        if len({(each.primitive, each.place, each.distribution.name, each.distribution.shape) for each in drawn}) > 1:
             break
         if (numbers := _numbers(drawn)) is not None:
             found.append(numbers)
@@ -535,13 +541,19 @@ def _why_linear(of: _Numbers) -> str:
 
 def _numbers(drawn: Sequence[Drawn]) -> _Numbers | None:
     """Return the numbers of a call in all runs; None if they are not noise, or rounding hides it."""
-    laws = [each.law for each in drawn]
-    if any(not law.is_shifted or law.after or law.location is None or law.scale is None for law in laws):
+    distributions = [each.distribution for each in drawn]
+    if any(
+        not distribution.is_shifted or distribution.after or distribution.location is None or distribution.scale is None
+        for distribution in distributions
+    ):
         return None
     values = np.array([np.asarray(each.value) for each in drawn]).reshape(len(drawn), -1)
     precision = np.finfo(values.dtype if values.dtype.kind == "f" else np.float64).eps
     values = values.astype(np.float64)
-    locations, scales = (np.reshape([getattr(law, of) for law in laws], values.shape) for of in ("location", "scale"))
+    locations, scales = (
+        np.reshape([getattr(distribution, of) for distribution in distributions], values.shape)
+        for of in ("location", "scale")
+    )
     with np.errstate(all="ignore"):
         noise = (values - locations) / scales
         rounding = 4.0 * precision * (np.abs(values) + np.abs(locations)) / scales
@@ -550,8 +562,8 @@ def _numbers(drawn: Sequence[Drawn]) -> _Numbers | None:
     if not seen.any():
         return None
     near, least = near[seen], scales[:, seen].min(axis=0)
-    # no law has a density above 1/2 per scale, nor a whole number a probability above this one
-    chance = np.tanh(0.5 / least) if laws[0].is_integer_valued else near
+    # no distribution has a density above 1/2 per scale, nor a whole number a probability above this one
+    chance = np.tanh(0.5 / least) if distributions[0].is_integer_valued else near
     rounded = np.maximum(chance, np.minimum(_grid(values[:, seen], 4.0 * precision) / (2.0 * least), 1.0))
     names = [f"the noise of {drawn[0].primitive} at {drawn[0].place}"] * len(near)
     return _Numbers(names, noise[:, seen].T, near, chance, rounded)
@@ -603,9 +615,11 @@ def typed(value: Any, numbers: Array) -> Any:
     return numbers.tolist() if isinstance(value, (list, int, float)) else numbers[()]
 
 
-def has_its_laws(call: ReplayedCall, other: ReplayedCall) -> bool:
-    """Whether another call has the laws of this one, on x and on y."""
-    return call.law_on_x.is_same_as(other.law_on_x) and call.law_on_y.is_same_as(other.law_on_y)
+def has_its_distributions(call: ReplayedCall, other: ReplayedCall) -> bool:
+    """Whether another call has the distributions of this one, on x and on y."""
+    return call.distribution_on_x.is_same_as(other.distribution_on_x) and call.distribution_on_y.is_same_as(
+        other.distribution_on_y
+    )
 
 
 def one_of(call: ReplayedCall, place: int) -> Array:
@@ -616,14 +630,16 @@ def one_of(call: ReplayedCall, place: int) -> Array:
 
 
 def stepped(call: ReplayedCall, steps: Array) -> Any:
-    """Return the call's value with so many scales added to its numbers; whole numbers for a law of whole numbers."""
+    """Return the call's value with so many scales added to its numbers; whole numbers for a distribution of whole
+    numbers.
+    """
     return moved_by(call, in_units(call, steps))
 
 
 def in_units(call: ReplayedCall, steps: Array) -> Array:
-    """Return steps of so many scales in units of the value; whole numbers for a law of whole numbers."""
-    units: Array = steps * np.asarray(call.law_on_x.scale).reshape(np.shape(steps))
-    is_whole = call.law_on_x.is_integer_valued or np.asarray(call.value).dtype.kind in "iu"
+    """Return steps of so many scales in units of the value; whole numbers for a distribution of whole numbers."""
+    units: Array = steps * np.asarray(call.distribution_on_x.scale).reshape(np.shape(steps))
+    is_whole = call.distribution_on_x.is_integer_valued or np.asarray(call.value).dtype.kind in "iu"
     return np.asarray(np.sign(units) * np.maximum(np.round(np.abs(units)), 1.0)) if is_whole else units
 
 
@@ -641,14 +657,14 @@ def _at(call: ReplayedCall, steps: Array) -> Any:
 
 def at_its_middle(call: ReplayedCall) -> Any:
     """Return the location of the call as its value."""
-    return like(call, np.array(call.law_on_x.location, dtype=np.float64))
+    return like(call, np.array(call.distribution_on_x.location, dtype=np.float64))
 
 
 def nudged(call: ReplayedCall, value: Array, direction: Array) -> Any:
     """Return the value moved by a little: a thousandth of the scale, or 1 for whole numbers."""
     if value.dtype.kind in "iu":
         return like(call, value + direction)
-    scale = call.law_on_x.scale
+    scale = call.distribution_on_x.scale
     unit = np.ones(value.shape) if scale is None else np.broadcast_to(scale, value.shape)
     with np.errstate(all="ignore"):
         unit = np.where((unit > 0.0) & np.isfinite(unit), unit, 1.0 + np.abs(value))
@@ -657,23 +673,23 @@ def nudged(call: ReplayedCall, value: Array, direction: Array) -> Any:
 
 def _is_answer(call: ReplayedCall) -> bool:
     """Whether a call adds noise to something that is not 0, and then rounds, truncates or folds the sum."""
-    law = call.law_on_x
-    return law.is_shifted and bool(law.after) and bool(np.all(law.location != 0.0))
+    distribution = call.distribution_on_x
+    return distribution.is_shifted and bool(distribution.after) and bool(np.all(distribution.location != 0.0))
 
 
-def _is_answer_of_unknown_law(call: ReplayedCall) -> bool:
-    is_unknown = bool(call.law_on_x.after) or not call.law_on_x.is_known
+def _is_answer_of_unknown_distribution(call: ReplayedCall) -> bool:
+    is_unknown = bool(call.distribution_on_x.after) or not call.distribution_on_x.is_known
     is_moved = is_unknown and not call.is_unmoved and not call.is_shifted
     return is_moved and np.asarray(call.value).dtype.kind in "if"
 
 
 def outcomes_of(call: ReplayedCall) -> list[Any] | None:
     """Return all values of a choice that are possible on x or on y; None for other calls, and if there are too many."""
-    x, y = call.law_on_x, call.law_on_y
+    x, y = call.distribution_on_x, call.distribution_on_y
     if x.name not in _CHOICES or x.name != y.name or x.shape != y.shape or x.after:
         return None
     if x.name == "discrete":
-        odds = [np.atleast_1d(law.probabilities) for law in (x, y)]
+        odds = [np.atleast_1d(distribution.probabilities) for distribution in (x, y)]
         most = max(len(each) for each in odds)
         levels = np.flatnonzero(np.sum([np.pad(each, (0, most - len(each))) for each in odds], axis=0))
     else:

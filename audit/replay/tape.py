@@ -26,7 +26,7 @@ from ..claims.claim import Claim
 from ..errors import MechanismError, described
 from ..printing import shorten
 from ..sampling.object_identity import below_packages
-from .laws import Law, copied
+from .distributions import Distribution, copied
 from .output_values import NotCopied, kept
 
 # Where a primitive was called: the innermost frame outside the primitive and outside dpaudit's audits.
@@ -99,7 +99,7 @@ class Declared:
     sensitivity: float | None = None
     epsilon: float | None = None
     delta: float = 0.0
-    input: Any = None  # the numbers that the sensitivity is for, if they are not the location of the law
+    input: Any = None  # the numbers that the sensitivity is for, if they are not the location of the distribution
     # for two inputs, how far they are apart and the claim that the primitive keeps for so far; None if it does not know
     promise: Callable[[Any, Any], tuple[float, Claim] | None] | None = None
     made: Any = None  # the object that the primitive is, if what it does with its result cannot be seen
@@ -111,7 +111,7 @@ class Drawn:
 
     primitive: str
     place: Place
-    law: Law
+    distribution: Distribution
     value: Any = field(repr=False)
     declared: Declared | None
     draw: Callable[[], Any] = field(repr=False)  # the same call again
@@ -224,12 +224,12 @@ def comparable(state: Any) -> Hashable:
 class Tape:
     """The calls of one run, in their order.
 
-    With `put_back`, each call returns the recorded value while the calls match those recorded: the same law and shape.
-    At the first that does not, the paths part, and the rest of the run draws for itself. `changed` holds other values
-    to return for some calls, by their number; without `put_back`, the others draw for themselves. `raised` are the
-    calls that raised. `seeds` are those that the run gives to generators, with their places. `unseen` are the sources
-    of randomness that the tape noticed and cannot record, with how often. `made` are the generators of the run. Their
-    states are read only if it `follows` their streams: that takes most of a short run's time.
+    With `put_back`, each call returns the recorded value while the calls match those recorded: the same distribution
+    and shape. At the first that does not, the paths part, and the rest of the run draws for itself. `changed` holds
+    other values to return for some calls, by their number; without `put_back`, the others draw for themselves. `raised`
+    are the calls that raised. `seeds` are those that the run gives to generators, with their places. `unseen` are the
+    sources of randomness that the tape noticed and cannot record, with how often. `made` are the generators of the run.
+    Their states are read only if it `follows` their streams: that takes most of a short run's time.
     """
 
     def __init__(
@@ -326,7 +326,7 @@ class Tape:
     def call(
         self,
         primitive: str,
-        law: Callable[[], Law],
+        distribution: Callable[[], Distribution],
         draw: Callable[[], Any],
         declared: Callable[[], Declared | None] = lambda: None,
         can_return: Callable[[Any], bool] = lambda value: True,
@@ -338,7 +338,7 @@ class Tape:
         if self.passes():
             return draw()
         with self.unseen_inside():
-            stated, promise, place = law(), declared(), place_of_call()
+            stated, promise, place = distribution(), declared(), place_of_call()
             stated = stated.kept()
             if promise is not None:
                 promise = replace(promise, input=copied(promise.input))
@@ -362,9 +362,9 @@ class Tape:
         """Whether another thread than that of the run asks."""
         return threading.get_ident() != self._thread
 
-    def _value(self, law: Law, draw: Callable[[], Any], can_return: Callable[[Any], bool]) -> Any:
+    def _value(self, distribution: Distribution, draw: Callable[[], Any], can_return: Callable[[Any], bool]) -> Any:
         number, recorded = len(self.calls), self.put_back if self.parted_at is None else None
-        if recorded is not None and number < len(recorded) and _fits(recorded[number].law, law):
+        if recorded is not None and number < len(recorded) and _fits(recorded[number].distribution, distribution):
             value = kept(self.changed.get(number, recorded[number].value))
             if not isinstance(value, NotCopied) and can_return(value):
                 return value
@@ -372,17 +372,21 @@ class Tape:
         if recorded is not None:
             self.parted_at = number
         is_changed = self.put_back is None and number in self.changed
-        return kept(self.changed[number]) if is_changed and np.shape(self.changed[number]) == law.shape else found
+        return (
+            kept(self.changed[number]) if is_changed and np.shape(self.changed[number]) == distribution.shape else found
+        )
 
 
-def _fits(recorded: Law, law: Law) -> bool:
-    """Whether a value of the recorded law can stand for a draw from this law."""
-    if recorded.shape != law.shape:
+def _fits(recorded: Distribution, distribution: Distribution) -> bool:
+    """Whether a value of the recorded distribution can stand for a draw from this distribution."""
+    if recorded.shape != distribution.shape:
         return False
-    if not recorded.is_known and recorded.name == f"{law.name}, it says":  # the value was not of the stated law
+    if (
+        not recorded.is_known and recorded.name == f"{distribution.name}, it says"
+    ):  # the value was not of the stated distribution
         return True
-    are_numbers = recorded.is_known and law.is_known and "discrete" not in (recorded.name, law.name)
-    return recorded.name == law.name or are_numbers
+    are_numbers = recorded.is_known and distribution.is_known and "discrete" not in (recorded.name, distribution.name)
+    return recorded.name == distribution.name or are_numbers
 
 
 _ENOUGH: Final = 12  # bytes: numpy reads 16; of 96 bits, a hundred thousand seeds repeat one with 1e-19

@@ -14,7 +14,7 @@ from ..errors import OptionError
 from ..events.events import Event, Sketch
 from ..health.findings import ANY_FALSE_ALARM, Finding, HealthCheck, failed_checks
 from ..inference.divergence_test import DivergenceTest
-from ..inference.event_test import LEAST_ALPHA, Counts, Direction, check_test_alpha, directed, strength_estimate
+from ..inference.event_test import LEAST_ALPHA, Counts, Direction, check_test_alpha, directed, parameter_estimate
 from ..inference.guess_test import Guesses
 from ..inference.multiplicity import ErrorBudget
 from ..options import Bits, check_fields, checked
@@ -29,7 +29,7 @@ Stop = Literal["refuted", "runs", "time", "request"]
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class InterimAnalysis:
     """State of an audit after a batch.
 
     Attributes
@@ -37,7 +37,7 @@ class Look:
     runs : int
         Runs on each dataset so far.
     bound : float
-        Running lower bound, valid at all looks together.
+        Running lower bound, valid at all interim analyses together.
     pvalue : float
         Anytime-valid p-value of the claim.
     """
@@ -59,7 +59,7 @@ class OtherDirection:
     event : Event
         Without outputs of the result's event.
     counts : Counts
-        Hits of this event and runs on each dataset.
+        Counts of this event and runs on each dataset.
     guesses : Guesses
         Correct and incorrect guesses in as many runs as coins said, which are tested.
     """
@@ -95,7 +95,7 @@ def verdict_of(
     claim : Claim
         In the direction tested.
     bound : float
-        Lower bound on the claim's strength.
+        Lower bound on the claim's privacy parameter.
     resolution : float or None
         Minimum detectable excess; a bound above the claim needs none.
     requested : float or None
@@ -103,7 +103,7 @@ def verdict_of(
     """
     if findings:
         return Verdict.INCONCLUSIVE
-    if bound > claim.strength:
+    if bound > claim.parameter:
         return Verdict.REFUTED
     assert resolution is not None  # results that refute nothing have one
     if math.isinf(resolution) or resolution > (largest_excess(claim) if requested is None else requested):
@@ -115,29 +115,30 @@ def largest_excess(claim: Claim) -> float:
     """The largest detectable excess with which an audit has tested the claim: the claim itself.
 
     Beyond that twice the claimed loss may pass. A claim of 0 has no such scale. Its audit must detect half of the
-    family's largest strength (a δ of 1/2), or a strength of 1 if there is no largest: a likelihood ratio of e.
+    family's largest privacy parameter (a δ of 1/2), or a privacy parameter of 1 if there is no largest: a likelihood
+    ratio of e.
     """
-    if claim.strength > 0.0:
-        return claim.strength
-    return 0.5 * claim.max_strength if math.isfinite(claim.max_strength) else 1.0
+    if claim.parameter > 0.0:
+        return claim.parameter
+    return 0.5 * claim.max_parameter if math.isfinite(claim.max_parameter) else 1.0
 
 
 def untested_in_words(claim: Claim, resolution: float) -> str:
     """For example "no epsilon below 5.97 would have been found, 1 claimed"."""
-    least = "claimed" if claim.strength > 0.0 else f"claimed; an audit must find {largest_excess(claim):g} above"
-    found = f"no {claim.strength_name} below {claim.strength + resolution:.3g} would have been found"
-    return f"{found}, {claim.strength:.4g} {least}"
+    least = "claimed" if claim.parameter > 0.0 else f"claimed; an audit must find {largest_excess(claim):g} above"
+    found = f"no {claim.parameter_name} below {claim.parameter + resolution:.3g} would have been found"
+    return f"{found}, {claim.parameter:.4g} {least}"
 
 
 def bound_beside_claim(claim: Claim, bound: float) -> str:
-    """Describe a lower bound and the claim's strength, for example "epsilon >= 1.244, claimed 1"."""
-    sign, least, claimed = least_beside(bound, claim.strength)
+    """Describe a lower bound and the claim's privacy parameter, for example "epsilon >= 1.244, claimed 1"."""
+    sign, least, claimed = least_beside(bound, claim.parameter)
     return f"{claim.describe_bound(f'{sign} {least}')}, claimed {claimed}"
 
 
 def least_in_words(claim: Claim, bound: float) -> str:
     """Describe a lower bound with as many digits as show that it exceeds the claim, if it does."""
-    sign, least, _ = least_beside(bound, claim.strength)
+    sign, least, _ = least_beside(bound, claim.parameter)
     return claim.describe_bound(f"{sign} {least}")
 
 
@@ -158,14 +159,14 @@ def event_in_words(event: Event, counts: Counts, more_likely_on: Direction, *, i
 
     If the event was learned on the counted runs, the ratio describes these runs, and is larger than in others.
     """
-    p, q = counts.hits_x / counts.runs_x, counts.hits_y / counts.runs_y
+    p, q = counts.count_x / counts.runs_x, counts.count_y / counts.runs_y
     if p == q == 0.0:
         return f"{event} never occurred"
     is_on_x = p > q or (p == q and more_likely_on == "x")
     more, less = ("x", "y") if is_on_x else ("y", "x")
-    larger, smaller, hits = (p, q, counts.hits_x) if is_on_x else (q, p, counts.hits_y)
+    larger, smaller, seen = (p, q, counts.count_x) if is_on_x else (q, p, counts.count_y)
     if smaller == 0.0:
-        times = "once" if hits == 1 else f"{hits:,} times"
+        times = "once" if seen == 1 else f"{seen:,} times"
         return f"{event} occurred {times} on {more} and never on {less}"
     ratio = f"{larger / smaller:.3g}"
     if ratio == "1":
@@ -291,8 +292,8 @@ class ClaimResult(SampledResult):
     claim_source : str
         Where the claim is from, in the caller's words; may be empty.
     pvalue, bound : float
-        p-value of the claim, never below 1e-10 (of a training 1e-12), and lower bound on the strength of the claim's
-        family at confidence 1 − alpha.
+        p-value of the claim, never below 1e-10 (of a training 1e-12), and lower bound on the privacy parameter of the
+        claim's family at confidence 1 − alpha.
     resolution : float, optional
         Smallest excess over the claim that is detected with probability `power`; may be infinite. None where the bound
         exceeds the claim, as it is computed only where it decides between NOT REFUTED and INCONCLUSIVE.
@@ -315,7 +316,7 @@ class ClaimResult(SampledResult):
         self._refuse_impossible(
             pvalue=0.0 <= self.pvalue <= 1.0,
             bound=self.bound >= 0.0,
-            resolution=self.bound > self.directed_claim.strength if self.resolution is None else self.resolution > 0.0,
+            resolution=self.bound > self.directed_claim.parameter if self.resolution is None else self.resolution > 0.0,
         )
         checked("power", self.power)
 
@@ -334,10 +335,10 @@ class ClaimResult(SampledResult):
         return self.bound, math.inf
 
     def __repr__(self) -> str:
-        sign, least, _ = least_beside(self.bound, self.claim.strength)
+        sign, least, _ = least_beside(self.bound, self.claim.parameter)
         return (
             f"<{type(self).__name__} {self.mechanism}: {self.verdict.value}, "
-            f"{self.claim.strength_name} {sign} {least}, claim {self.claim}>"
+            f"{self.claim.parameter_name} {sign} {least}, claim {self.claim}>"
         )
 
 
@@ -355,7 +356,7 @@ class AuditResult(ClaimResult):
     more_likely_on : {"x", "y"}
         The dataset whose probability of the event is tested against the boundary.
     counts : Counts
-        Hits of the event and runs on each dataset.
+        Counts of the event and runs on each dataset.
     opposite : OtherDirection, optional
         The event of the other direction, if both are tested together.
     divergence : DivergenceTest, optional
@@ -423,7 +424,7 @@ class AuditResult(ClaimResult):
         return None
 
     @property
-    def looks(self) -> tuple[Look, ...]:
+    def interim_analyses(self) -> tuple[InterimAnalysis, ...]:
         """The interim analyses of a sequential audit, one after each batch."""
         return ()
 
@@ -474,17 +475,20 @@ class AuditResult(ClaimResult):
     def by_divergence(self) -> DivergenceTest | None:
         """The test of divergences, if it refutes the claim with the largest bound."""
         test = self.divergence
-        return test if test is not None and test.bound == self.bound > self.claim.strength else None
+        return test if test is not None and test.bound == self.bound > self.claim.parameter else None
 
     @property
     def by_cells(self) -> bool:
         """Whether the cell intervals refute the claim, with a larger bound than all tests."""
         cells = self.cells
-        return cells is not None and self.bound > self.claim.strength and self.bound == cells.strength_lower(self.claim)
+        return (
+            cells is not None and self.bound > self.claim.parameter and self.bound == cells.parameter_lower(self.claim)
+        )
 
     @property
     def estimate(self) -> float:
-        """Point estimate: the smallest strength that allows the observed frequencies; infinite if there is none.
+        """Point estimate: the smallest privacy parameter that allows the observed frequencies; infinite if there is
+        none.
 
         If the cell intervals refute the claim, their bound.
         """
@@ -493,20 +497,20 @@ class AuditResult(ClaimResult):
         if self.by_cells:
             return self.bound
         if self.opposite is not None:
-            return strength_estimate(self.opposite.guesses.as_counts, self.claim)
-        return strength_estimate(self.directed_counts, self.directed_claim)
+            return parameter_estimate(self.opposite.guesses.as_counts, self.claim)
+        return parameter_estimate(self.directed_counts, self.directed_claim)
 
     @property
     def ratio(self) -> float:
         """Observed likelihood ratio of the event, the more likely dataset's frequency over the other's."""
         counts = self.directed_counts
-        if counts.hits_y == 0:
-            return math.inf if counts.hits_x else math.nan
-        return (counts.hits_x / counts.runs_x) / (counts.hits_y / counts.runs_y)
+        if counts.count_y == 0:
+            return math.inf if counts.count_x else math.nan
+        return (counts.count_x / counts.runs_x) / (counts.count_y / counts.runs_y)
 
     @property
     def tested(self) -> Counts | Guesses:
-        """The counts that are tested: hits of the event, or correct and incorrect guesses in both directions."""
+        """The counts that are tested: counts of the event, or correct and incorrect guesses in both directions."""
         return self.counts if self.opposite is None else self.opposite.guesses
 
     @property
@@ -538,16 +542,15 @@ class AuditResult(ClaimResult):
 
     @property
     def _certain(self) -> str:
-        """The counts that no finite strength allows."""
+        """The counts that no finite privacy parameter allows."""
         counts, (tested, other) = self.directed_counts, self._sides
         if self.opposite is not None and self.opposite.guesses.wrong == 0:
             return f"0 of {self.opposite.guesses.right:,} guesses were incorrect"
-        what, hits_x, hits_y = "the event", counts.hits_x, counts.hits_y
-        if counts.hits_y > 0 and counts.hits_x == counts.runs_x:
-            what, hits_x, hits_y = "outputs outside the event", 0, counts.runs_y - counts.hits_y
-        return (
-            f"{what} in {hits_x:,} of {counts.runs_x:,} runs on {tested} and {hits_y:,} of {counts.runs_y:,} on {other}"
-        )
+        what, count_x, count_y = "the event", counts.count_x, counts.count_y
+        if counts.count_y > 0 and counts.count_x == counts.runs_x:
+            what, count_x, count_y = "outputs outside the event", 0, counts.runs_y - counts.count_y
+        on_tested = f"{count_x:,} of {counts.runs_x:,} runs on {tested}"
+        return f"{what} in {on_tested} and {count_y:,} of {counts.runs_y:,} on {other}"
 
     @property
     def _too_little(self) -> str:
@@ -611,8 +614,8 @@ class AuditResult(ClaimResult):
         claim, confidence = self.directed_claim, confidence_words(self.alpha)
         found = f"{bound_beside_claim(claim, self.bound)}{' per step' if isinstance(claim, GroupClaim) else ''}"
         if self.verdict is Verdict.REFUTED:
-            if self.has_stopped_early and f"{self.bound:.3g}" == f"{claim.strength:.3g}":
-                found = claim.describe_bound(f"above the claimed {claim.strength:.4g}")
+            if self.has_stopped_early and f"{self.bound:.3g}" == f"{claim.parameter:.3g}":
+                found = claim.describe_bound(f"above the claimed {claim.parameter:.4g}")
             text = f"REFUTED: {found} ({confidence}){self._when_refuted}"
             if math.isinf(self.estimate):
                 text += f"; {self._certain}"
@@ -646,7 +649,7 @@ class AuditResult(ClaimResult):
     @property
     def _is_close(self) -> bool:
         """Whether a bound barely above the claim refutes it, at an alpha at which that may be chance."""
-        is_barely = self.bound <= (1.0 + _BARELY) * self.directed_claim.strength
+        is_barely = self.bound <= (1.0 + _BARELY) * self.directed_claim.parameter
         return self.verdict is Verdict.REFUTED and is_barely and self.alpha >= _CHANCE and not self.has_stopped_early
 
     @property
@@ -693,10 +696,11 @@ class FixedSizeResult(AuditResult):
 class SequentialResult(AuditResult):
     """Result of an audit that bets batch by batch and may stop after any batch.
 
-    The bound and the p-value are valid at all looks together. While the audit bets, the bound is one of a fixed grid of
-    strengths, which is densest just above the claim, and the event changes from batch to batch; the counts are then
-    hits of the last event in all runs, for the reader, and do not enter the bound. An audit with a planned number of
-    runs reserves half of alpha for a final test. If it comes to it, event and counts are those of that test.
+    The bound and the p-value are valid at all interim analyses together. While the audit bets, the bound is one of a
+    fixed grid of privacy parameters, which is densest just above the claim, and the event changes from batch to batch;
+    the counts are then counts of the last event in all runs, for the reader, and do not enter the bound. An audit with
+    a planned number of runs reserves half of alpha for a final test. If it comes to it, event and counts are those of
+    that test.
 
     Attributes
     ----------
@@ -711,7 +715,7 @@ class SequentialResult(AuditResult):
     """
 
     # Without field() the base's properties of the same names would become the defaults.
-    looks: tuple[Look, ...] = field()
+    interim_analyses: tuple[InterimAnalysis, ...] = field()
     stopped: Stop = field()
     final_alpha: float = 0.0
     is_closed: bool = False

@@ -213,10 +213,10 @@ class CanaryResult(ClaimResult):
                 f"too many canaries for this delta ({of}); canaries × delta = {explained:.3g} correct guesses may be "
                 "slips, so use fewer canaries, or claim a smaller delta"
             )
-        if self.ceiling <= self.claim.strength:
+        if self.ceiling <= self.claim.parameter:
             return (
                 f"too few canaries ({of}); even if all guesses were correct, "
-                f"{self.claim.describe_strength(self.ceiling)}; plan_canaries says how many it takes"
+                f"{self.claim.describe_parameter(self.ceiling)}; plan_canaries says how many it takes"
             )
         assert self.resolution is not None
         if self.requested_resolution is not None or math.isinf(self.resolution):

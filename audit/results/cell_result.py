@@ -37,7 +37,7 @@ class CellCounts:
     names : tuple of str
         Descriptions of the cells, from the likeliest on x to the likeliest on y in the pilot, and a last cell for all
         outputs that the pilot did not see.
-    hits_x, hits_y : tuple of int
+    count_x, count_y : tuple of int
     alpha : float
     n_known : int
         Number of cells that the pilot saw: all of them, or all but the last.
@@ -50,8 +50,8 @@ class CellCounts:
     """
 
     names: tuple[str, ...]
-    hits_x: tuple[int, ...]
-    hits_y: tuple[int, ...]
+    count_x: tuple[int, ...]
+    count_y: tuple[int, ...]
     alpha: float
     n_known: int
     scope: str
@@ -59,10 +59,10 @@ class CellCounts:
 
     def __post_init__(self) -> None:
         check_fields(self)
-        if not len(self.names) == len(self.hits_x) == len(self.hits_y) >= 2:
+        if not len(self.names) == len(self.count_x) == len(self.count_y) >= 2:
             raise OptionError(
-                f"{len(self.names)} names with {len(self.hits_x)} hits_x and {len(self.hits_y)} hits_y; give one count "
-                "on each side for each of two cells or more.",
+                f"{len(self.names)} names with {len(self.count_x)} count_x and {len(self.count_y)} count_y; give one "
+                "count on each side for each of two cells or more.",
                 cells=len(self.names),
             )
 
@@ -71,8 +71,8 @@ class CellCounts:
         """The counts of main runs on x and on y in each cell of a partition."""
         return cls(
             names=cells.names,
-            hits_x=tuple(on_x.tolist()),
-            hits_y=tuple(on_y.tolist()),
+            count_x=tuple(on_x.tolist()),
+            count_y=tuple(on_y.tolist()),
             alpha=alpha,
             n_known=cells.n_known,
             scope=cells.scope,
@@ -82,16 +82,16 @@ class CellCounts:
     @property
     def runs_x(self) -> int:
         """Runs on x; each run is in one cell."""
-        return sum(self.hits_x)
+        return sum(self.count_x)
 
     @property
     def runs_y(self) -> int:
         """Runs on y; each run is in one cell."""
-        return sum(self.hits_y)
+        return sum(self.count_y)
 
     def ratios(self) -> RatioIntervals:
         """Simultaneous intervals for the log likelihood ratio of x against y of every cell, in nats."""
-        return ratio_intervals(self.hits_x, self.runs_x, self.hits_y, self.runs_y, alpha=_RATIOS * self.alpha)
+        return ratio_intervals(self.count_x, self.runs_x, self.count_y, self.runs_y, alpha=_RATIOS * self.alpha)
 
     def maximum(self, direction: Direction = "both") -> MaximumInterval:
         """Interval for the largest log ratio of a cell: of x against y, of y against x, or of both.
@@ -100,7 +100,12 @@ class CellCounts:
         """
         ratios, n = self.ratios(), self.n_known
         known = maximum_interval(
-            self.hits_x[:n], self.runs_x, self.hits_y[:n], self.runs_y, alpha=_MAXIMUM * self.alpha, direction=direction
+            self.count_x[:n],
+            self.runs_x,
+            self.count_y[:n],
+            self.runs_y,
+            alpha=_MAXIMUM * self.alpha,
+            direction=direction,
         )
         ways = [(ratios.lower, ratios.observed)] * (direction != "y")
         ways += [(-ratios.upper, -ratios.observed)] * (direction != "x")
@@ -119,14 +124,15 @@ class CellCounts:
 
         The lower ends hold for all events, the upper ends only for unions of these cells in their order; see `scope`.
         """
-        return confidence_band(self.hits_x, self.hits_y, alpha=_BAND * self.alpha)
+        return confidence_band(self.count_x, self.count_y, alpha=_BAND * self.alpha)
 
     def renyi_lower(self, order: float) -> float:
         """Lower bound on the Rényi divergence of x from y of this order, in nats."""
-        return float(renyi_lower(self.hits_x, self.hits_y, order, alpha=_RENYI * self.alpha))
+        return float(renyi_lower(self.count_x, self.count_y, order, alpha=_RENYI * self.alpha))
 
-    def strength_lower(self, claim: Claim) -> float:
-        """Lower bound on the strength of a claim from all of these intervals together, of x and y in both orders.
+    def parameter_lower(self, claim: Claim) -> float:
+        """Lower bound on the privacy parameter of a claim from all of these intervals together, of x and y in both
+        orders.
 
         The limits of every union of the first cells, of its ratio if the claim limits ratios, and of divergences of the
         closest distributions that the limits allow.
@@ -134,13 +140,13 @@ class CellCounts:
         band, bounds = self.band(), [0.0]
         sides = (claim, band.lower_x, band.upper_y), (claim.reversed(), band.lower_y, band.upper_x)
         for held, p, q in sides:
-            bounds += held.strength_of(p, q).tolist()
+            bounds += held.parameter_of(p, q).tolist()
         if claim.log_ratio is not None:
-            bounds.append(self.maximum().lower / (claim.with_strength(1.0).log_ratio or math.inf))
+            bounds.append(self.maximum().lower / (claim.with_parameter(1.0).log_ratio or math.inf))
         if claim.divergence_slopes:
             orders, slopes = np.array(claim.divergence_slopes).T
             # In the reverse order of cells and datasets the same limits bound the divergence of y from x.
-            for first, second in ((self.hits_x, self.hits_y), (self.hits_y[::-1], self.hits_x[::-1])):
+            for first, second in ((self.count_x, self.count_y), (self.count_y[::-1], self.count_x[::-1])):
                 bounds += (renyi_lower(first, second, orders, alpha=_RENYI * self.alpha) / slopes).tolist()
         return float(max(bounds))
 

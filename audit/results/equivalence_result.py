@@ -51,7 +51,7 @@ class EquivalenceResult(SampledResult):
     lower : float
         Lower limit, from the event.
     event, more_likely_on, counts
-        The event chosen on the pilot, the version in which it is more likely ("x" is the old one), and its hits.
+        The event chosen on the pilot, the version in which it is more likely ("x" is the old one), and its counts.
     cells : CellCounts
         Runs in each cell; x is the old version. The alpha of the cells is spent on the upper limit, so statements of
         the cells' methods come on top of `alpha`.
@@ -89,13 +89,13 @@ class EquivalenceResult(SampledResult):
         These include the event of the lower limit: the proof in `total_variation_upper` is for one unknown set of any
         family, so a further set costs nothing.
         """
-        n, hits_x, hits_y = self.counts.runs_x, self.counts.hits_x, self.counts.hits_y
+        n, count_x, count_y = self.counts.runs_x, self.counts.count_x, self.counts.count_y
         level = self.cells.alpha
         return max(
             total_variation_upper(
-                self.cells.hits_x, self.cells.hits_y, alpha=level, counts_unlisted=self.counts_unlisted
+                self.cells.count_x, self.cells.count_y, alpha=level, counts_unlisted=self.counts_unlisted
             ),
-            total_variation_upper((hits_x, n - hits_x), (hits_y, n - hits_y), alpha=level),
+            total_variation_upper((count_x, n - count_x), (count_y, n - count_y), alpha=level),
         )
 
     @property
@@ -105,7 +105,7 @@ class EquivalenceResult(SampledResult):
     @property
     def estimate(self) -> float:
         """Observed difference in the frequency of the event, which other runs chose; 0 if it is negative."""
-        p, q = self.counts.hits_x / self.counts.runs_x, self.counts.hits_y / self.counts.runs_y
+        p, q = self.counts.count_x / self.counts.runs_x, self.counts.count_y / self.counts.runs_y
         return max(0.0, p - q if self.more_likely_on == "x" else q - p)
 
     @property
@@ -139,14 +139,14 @@ class EquivalenceResult(SampledResult):
     @property
     def _unlisted(self) -> float:
         """Share of the runs whose outcomes count in full as a difference."""
-        hits = self.cells.hits_x[-1] + self.cells.hits_y[-1]
-        return hits / (2 * self.cells.runs_x) if self.counts_unlisted else 0.0
+        counts = self.cells.count_x[-1] + self.cells.count_y[-1]
+        return counts / (2 * self.cells.runs_x) if self.counts_unlisted else 0.0
 
     @property
     def _reach(self) -> float:
         """Normal approximation of what chance adds to the upper limit; shrinks with the square root of the runs."""
         n = self.cells.runs_x
-        p = (np.array(self.cells.hits_x) + np.array(self.cells.hits_y)) / (2.0 * n)
+        p = (np.array(self.cells.count_x) + np.array(self.cells.count_y)) / (2.0 * n)
         deviation = np.sqrt(2.0 * p * (1.0 - p) / n)  # of the difference of one cell's frequencies
         observed = deviation.sum() / math.sqrt(2.0 * math.pi)
         # The variance of |Z| is 1 − 2/π; with two cells, the extreme case, the differences are opposite.
@@ -204,8 +204,8 @@ class EquivalenceResult(SampledResult):
 
 
 def event_counts_in_words(event: Event, counts: Counts, old: str, new: str) -> str:
-    """Hits and runs of the event in both versions."""
+    """Counts and runs of the event in both versions."""
     return (
-        f"{event}: {counts.hits_x:,} of {counts.runs_x:,} runs of {old}, {counts.hits_y:,} of {counts.runs_y:,} runs "
+        f"{event}: {counts.count_x:,} of {counts.runs_x:,} runs of {old}, {counts.count_y:,} of {counts.runs_y:,} runs "
         f"of {new}"
     )

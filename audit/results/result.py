@@ -70,9 +70,9 @@ class Result(ABC):
     def confidence_interval(self) -> ConfidenceInterval:
         """Return limits of the number in question, at confidence 1 − alpha.
 
-        For an audit the limits of the claim's strength, such as ε. The upper limit is infinite, because no number of
-        runs bounds a privacy loss from above. For a statement the interval of its worst number; for two versions the
-        limits of their total variation distance.
+        For an audit the limits of the claim's privacy parameter, such as ε. The upper limit is infinite, because no
+        number of runs bounds a privacy loss from above. For a statement the interval of its worst number; for two
+        versions the limits of their total variation distance.
         """
         return ConfidenceInterval(*self._limits)
 

@@ -54,7 +54,8 @@ class TriedPair:
     bound : float
         Expected bound of an audit, from pilot outputs that did not serve to choose the event, shrunk towards the bounds
         of similar pairs according to its uncertainty (but not for a simpler pair that replaces the found one). In the
-        units of the claim's strength; at least 0. It is 0 for a pair that was left after fewer than a hundred runs.
+        units of the claim's privacy parameter; at least 0. It is 0 for a pair that was left after fewer than a hundred
+        runs.
     error : str, optional
         Why the search skipped the pair.
     """

@@ -116,7 +116,7 @@ def draw_block(mechanism: Any, dataset: Any, phase: Phase, side: Side, number: i
     return Plan(as_sampler(mechanism), dataset, dataset, seed, size, 1).draw(phase, side, number, size)
 
 
-def count_hits(
+def count_events(
     plan: Plan,
     event: Event | None,
     shapes: Shapes,
@@ -176,11 +176,11 @@ def count_pairs(
     final: tuple[Event, ...] = (),
     partitions: tuple[Counted, ...] = (),
 ) -> tuple[PairCounts, BlockCounts, BlockCounts, MainCounts]:
-    """Draw `runs` pairs of main-phase outputs, one on each dataset, and count the pairs by which outputs are hits.
+    """Draw `runs` pairs of main-phase outputs, one on each dataset, and count the pairs by which outputs are counts.
 
     `events` are that for p on x and that for p on y; None is never hit. `rare` are the same, of outputs seen on one
     dataset only. `final` and `partitions` are counted in addition on each dataset: the last counts. The blocks have
-    the hits of the first event, or of the second if the first is None.
+    the counts of the first event, or of the second if the first is None.
     """
     sizes = _sizes(runs, plan.block)
     blocks: list[Any] = [None] * len(sizes)
@@ -191,26 +191,26 @@ def count_pairs(
     ]
     raised = {side: Counter[str]() for side in SIDES}
     n_cells = sum(partition.n_cells for partition in partitions)
-    hits, cells = np.zeros((2, len(final)), np.int64), np.zeros((2, n_cells), np.int64)
-    for task, (counted, on_x, on_y, final_hits, in_cells) in _run(plan, tasks):
+    counts, cells = np.zeros((2, len(final)), np.int64), np.zeros((2, n_cells), np.int64)
+    for task, (counted, on_x, on_y, final_counts, in_cells) in _run(plan, tasks):
         start = task.first - first_block
         blocks[start : start + len(counted)] = counted
         for side, times in zip(SIDES, (on_x, on_y), strict=True):
             raised[side].update(dict(times))
-        hits += final_hits
+        counts += final_counts
         cells += in_cells
     numbers = np.array([pairs for pairs, _ in blocks], np.int64).reshape(-1, PAIR_NUMBERS)
     marks = np.array([marks for _, marks in blocks], np.uint64).reshape(-1, 2 * BLOCK_MARKS)
     both, only_p, only_q, _ = np.hsplit(numbers[:, :4] if events[0] is not None else numbers[:, 4:8], 4)
-    hits_x, hits_y = both + only_p, both + only_q
+    count_x, count_y = both + only_p, both + only_q
     if events[0] is None:
-        hits_x, hits_y = hits_y, hits_x
+        count_x, count_y = count_y, count_x
     no_cells = np.zeros(0, np.int64)
     return (
         PairCounts.from_numbers(numbers.sum(axis=0).tolist()),
-        BlockCounts.of(hits_x, sizes, marks[:, :BLOCK_MARKS], no_cells, raised["x"]),
-        BlockCounts.of(hits_y, sizes, marks[:, BLOCK_MARKS:], no_cells, raised["y"]),
-        MainCounts((runs, runs), hits, cells),
+        BlockCounts.of(count_x, sizes, marks[:, :BLOCK_MARKS], no_cells, raised["x"]),
+        BlockCounts.of(count_y, sizes, marks[:, BLOCK_MARKS:], no_cells, raised["y"]),
+        MainCounts((runs, runs), counts, cells),
     )
 
 

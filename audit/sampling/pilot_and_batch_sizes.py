@@ -22,7 +22,7 @@ from .block_plan import Memory
 # output has several columns, whose scores have to be learned, and where a twentieth promises no bound.
 _SHARE, _GROWN_SHARE = 20, 4
 _LEAST_PILOT, _MOST_PILOT = 2_000, 250_000
-_FEW_HITS = 50  # of an event on one dataset in the pilot, with which it barely promises a bound
+_FEW_COUNTS = 50  # of an event on one dataset in the pilot, with which it barely promises a bound
 
 
 def with_pilot(main: int, q: float = 0.5) -> int:
@@ -45,7 +45,7 @@ def grown_pilot_runs(runs: int) -> int:
 def main_runs(runs: int, q: float) -> int:
     """Return the number of an audit's main runs if the best event has probability `q` where it is rarer."""
     size = pilot_runs(runs)
-    return runs - (grown_pilot_runs(runs) if q * size < _FEW_HITS else size)
+    return runs - (grown_pilot_runs(runs) if q * size < _FEW_COUNTS else size)
 
 
 # The batches of a sequential audit. Each adds six percent to the total, so that an audit stops soon after the evidence

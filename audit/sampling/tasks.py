@@ -30,44 +30,44 @@ if TYPE_CHECKING:
 # Counts and marks of the blocks on one dataset, kept after their outputs are discarded.
 
 Marks = np.ndarray[tuple[int, int], np.dtype[np.uint64]]
-Hits = np.ndarray[tuple[int, int], np.dtype[np.int64]]
+Totals = np.ndarray[tuple[int, int], np.dtype[np.int64]]
 
 
 @dataclass(frozen=True, slots=True)
 class BlockCounts:
-    """Hits, sizes and marks of the blocks on one dataset.
+    """Counts, sizes and marks of the blocks on one dataset.
 
     The shapes are (blocks,), but (blocks, 4) for `stretches` and (cells,) for `cells`. `fingerprints` are hashes of the
     first outputs of each block, `orders` are hashes of their order, and `stretches` are the smallest hashes of
     stretches, 0 for none; the last two are empty if not recorded. `cells` counts the outputs of all blocks in each cell
-    of every partition, one after the other; `raised` counts exceptions by type; `others` are the hits of other events,
-    shape (events, blocks).
+    of every partition, one after the other; `raised` counts exceptions by type; `others` are the counts of other
+    events, shape (events, blocks).
     """
 
-    hits: np.ndarray[tuple[int], np.dtype[np.int64]]
+    counts: np.ndarray[tuple[int], np.dtype[np.int64]]
     sizes: np.ndarray[tuple[int], np.dtype[np.int64]]
     fingerprints: np.ndarray[tuple[int], np.dtype[np.uint64]]
     cells: Labels = field(default_factory=lambda: np.zeros(0, np.int64))
     orders: np.ndarray[tuple[int], np.dtype[np.uint64]] = field(default_factory=lambda: np.zeros(0, np.uint64))
     stretches: Marks = field(default_factory=lambda: np.zeros((0, MARKS), np.uint64))
     raised: Counter[str] = field(default_factory=Counter)
-    others: Hits = field(default_factory=lambda: np.zeros((0, 0), np.int64))
+    others: Totals = field(default_factory=lambda: np.zeros((0, 0), np.int64))
 
     @classmethod
-    def of(cls, hits: Hits, sizes: Sequence[int], marks: Marks, cells: Labels, raised: Counter[str]) -> BlockCounts:
-        """Return the counts for hits of shape (blocks, events) and marks of shape (blocks, 6)."""
+    def of(cls, counts: Totals, sizes: Sequence[int], marks: Marks, cells: Labels, raised: Counter[str]) -> BlockCounts:
+        """Return the counts for counts of shape (blocks, events) and marks of shape (blocks, 6)."""
         runs = np.array(sizes, np.int64)
-        return cls(hits[:, 0], runs, marks[:, 0], cells, marks[:, 1], marks[:, 2:], raised, hits[:, 1:].T)
+        return cls(counts[:, 0], runs, marks[:, 0], cells, marks[:, 1], marks[:, 2:], raised, counts[:, 1:].T)
 
     @property
     def contents(self) -> bytes:
         """All counts that tests see, and hashes of the first outputs of each block, for the coins of these tests."""
-        return b"".join(part.tobytes() for part in (self.hits, self.others, self.cells, self.fingerprints))
+        return b"".join(part.tobytes() for part in (self.counts, self.others, self.cells, self.fingerprints))
 
     def followed_by(self, other: BlockCounts) -> BlockCounts:
         """Return these blocks followed by the blocks of `other`."""
         return BlockCounts(
-            np.concatenate([self.hits, other.hits]),
+            np.concatenate([self.counts, other.counts]),
             np.concatenate([self.sizes, other.sizes]),
             np.concatenate([self.fingerprints, other.fingerprints]),
             self.cells + other.cells,
@@ -88,21 +88,21 @@ class MainCounts:
     """Main runs on x and on y in events, and in the cells of partitions and of plain events, one after the other."""
 
     runs: tuple[int, int]  # on x and on y
-    hits: Labels  # shape (2 datasets, events)
+    totals: Labels  # shape (2 datasets, events)
     cells: Labels  # shape (2 datasets, cells)
 
     @classmethod
     def of(cls, events: Sequence[Event], partitions: Sequence[Counted], x: Reading, y: Reading) -> MainCounts:
         """Count the outputs of these readings."""
-        hits = np.array([hits_of(events, side) for side in (x, y)], dtype=np.int64)
+        totals = np.array([counts_of(events, side) for side in (x, y)], dtype=np.int64)
         cells = np.stack([_cells(partitions, side) for side in (x, y)])
-        return cls((len(x.outputs), len(y.outputs)), hits, cells)
+        return cls((len(x.outputs), len(y.outputs)), totals, cells)
 
     @classmethod
     def of_blocks(cls, x: BlockCounts, y: BlockCounts) -> MainCounts:
         """Add the counts of all blocks, those of their first event first."""
-        hits = np.array([[side.hits.sum(), *side.others.sum(axis=1)] for side in (x, y)], dtype=np.int64)
-        return cls((int(x.sizes.sum()), int(y.sizes.sum())), hits, np.stack([x.cells, y.cells]))
+        totals = np.array([[side.counts.sum(), *side.others.sum(axis=1)] for side in (x, y)], dtype=np.int64)
+        return cls((int(x.sizes.sum()), int(y.sizes.sum())), totals, np.stack([x.cells, y.cells]))
 
     def without(self, partition: Partition | None) -> MainCounts:
         """Return the counts without those in a partition, the last one."""
@@ -116,22 +116,24 @@ class MainCounts:
     def followed_by(self, other: MainCounts) -> MainCounts:
         """Return the counts of both."""
         runs = self.runs[0] + other.runs[0], self.runs[1] + other.runs[1]
-        return MainCounts(runs, self.hits + other.hits, self.cells + other.cells)
+        return MainCounts(runs, self.totals + other.totals, self.cells + other.cells)
 
     @property
     def contents(self) -> bytes:
         """All counts, for the coins of their tests."""
-        return self.hits.tobytes() + self.cells.tobytes()
+        return self.totals.tobytes() + self.cells.tobytes()
 
     @property
     def counts(self) -> tuple[Counts, ...]:
         """Counts of each event."""
-        (runs_x, runs_y), pairs = self.runs, self.hits.T.tolist()
-        return tuple(Counts(hits_x=hits_x, runs_x=runs_x, hits_y=hits_y, runs_y=runs_y) for hits_x, hits_y in pairs)
+        (runs_x, runs_y), pairs = self.runs, self.totals.T.tolist()
+        return tuple(
+            Counts(count_x=count_x, runs_x=runs_x, count_y=count_y, runs_y=runs_y) for count_x, count_y in pairs
+        )
 
 
-def hits_of(events: Sequence[Event], reading: Reading) -> list[int]:
-    """Return the hits of each event among the outputs of a reading."""
+def counts_of(events: Sequence[Event], reading: Reading) -> list[int]:
+    """Return the counts of each event among the outputs of a reading."""
     return [_times(mask) for mask in _masks(events, reading)]
 
 
@@ -164,9 +166,9 @@ def _cells(partitions: Sequence[Counted], reading: Reading) -> Labels:
 
 
 def total_counts(x: BlockCounts, y: BlockCounts) -> Counts:
-    """Return hits and runs of all blocks on x and on y."""
+    """Return counts and runs of all blocks on x and on y."""
     return Counts(
-        hits_x=int(x.hits.sum()), runs_x=int(x.sizes.sum()), hits_y=int(y.hits.sum()), runs_y=int(y.sizes.sum())
+        count_x=int(x.counts.sum()), runs_x=int(x.sizes.sum()), count_y=int(y.counts.sum()), runs_y=int(y.sizes.sum())
     )
 
 
@@ -183,7 +185,8 @@ PAIR_NUMBERS = 2 * len(_FATES) + len(_GUESSES) + 4
 class PairCounts:
     """Counts of pairs of runs, one on each dataset: of the event more likely on x (`first`), on y (`second`), and both.
 
-    `rare` has the hits of two events that exclude each other, seen on one dataset only, the one more likely on x first.
+    `rare` has the counts of two events that exclude each other, seen on one dataset only, the one more likely on x
+    first.
     """
 
     first: JointCounts
@@ -202,7 +205,9 @@ class PairCounts:
         first, second = (JointCounts(**dict(zip(_FATES, part, strict=True))) for part in (numbers[:4], numbers[4:8]))
         both = PairedGuesses(**dict(zip(_GUESSES, numbers[8:14], strict=True)))
         runs = first.runs
-        on_x, on_y = (Counts(hits_x=x, runs_x=runs, hits_y=y, runs_y=runs) for x, y in (numbers[14:16], numbers[16:18]))
+        on_x, on_y = (
+            Counts(count_x=x, runs_x=runs, count_y=y, runs_y=runs) for x, y in (numbers[14:16], numbers[16:18])
+        )
         return cls(first, second, both, (on_x, on_y))
 
 
@@ -226,8 +231,8 @@ def _apart(first: Mask, second: Mask) -> tuple[Mask, Mask]:
 
 
 def _fates(on_p: Mask, on_q: Mask) -> tuple[int, ...]:
-    both, hits_p, hits_q = _times(on_p & on_q), _times(on_p), _times(on_q)
-    return both, hits_p - both, hits_q - both, len(on_p) - hits_p - hits_q + both
+    both, count_p, count_q = _times(on_p & on_q), _times(on_p), _times(on_q)
+    return both, count_p - both, count_q - both, len(on_p) - count_p - count_q + both
 
 
 def _guesses(right_x: Mask, wrong_x: Mask, right_y: Mask, wrong_y: Mask, *, runs: int) -> tuple[int, ...]:
@@ -323,7 +328,7 @@ class LearnForm:
 
 @dataclass(frozen=True, slots=True)
 class CountBlocks(_Blocks):
-    """Counts main runs on one dataset: (hits of each event, marks) of each block, and cells and exceptions of all."""
+    """Counts main runs on one dataset: (counts of each event, marks) of each block, and cells and exceptions of all."""
 
     side: Side
     event: Event | None
@@ -351,8 +356,8 @@ class CountBlocks(_Blocks):
         for number, size in self.numbered:
             outputs = plan.draw("main", self.side, number, size, shape, is_kept=False)
             reading = Reading(outputs)
-            hits = (0,) if self.event is None else hits_of((self.event, *self.others), reading)
-            numbers.append((*hits, *_marks(plan, number, outputs)))
+            counts = (0,) if self.event is None else counts_of((self.event, *self.others), reading)
+            numbers.append((*counts, *_marks(plan, number, outputs)))
             raised.append(raised_in(outputs))
             before = held[0].outputs if held else outputs  # objects are counted at once
             if (before.dtype, before.shape[1:]) != (outputs.dtype, outputs.shape[1:]):
@@ -373,7 +378,7 @@ Pairs = tuple[tuple[int, ...], tuple[int, ...]]
 
 @dataclass(frozen=True, slots=True)
 class CountPairs(_Blocks):
-    """Counts pairs of main runs: (`pair_numbers`, marks) of each block, exceptions, and hits of `final` and cells."""
+    """Counts pairs of main runs: (`pair_numbers`, marks) of each block, exceptions, and counts of `final` and cells."""
 
     events: Events
     rare: Events
@@ -402,8 +407,8 @@ class CountPairs(_Blocks):
     def __call__(self, plan: Plan) -> tuple[list[Pairs], list[RaisedTimes], list[RaisedTimes], Labels, Labels]:
         counted = [self._count(plan, number, size) for number, size in self.numbered]
         pairs, on_x, on_y, finals = zip(*counted, strict=True)
-        hits, cells = (np.sum([getattr(each, name) for each in finals], axis=0) for name in ("hits", "cells"))
-        return list(pairs), _added(on_x), _added(on_y), hits, cells
+        totals, cells = (np.sum([getattr(each, name) for each in finals], axis=0) for name in ("totals", "cells"))
+        return list(pairs), _added(on_x), _added(on_y), totals, cells
 
     def _count(self, plan: Plan, number: int, size: int) -> tuple[Pairs, Counter[str], Counter[str], MainCounts]:
         shapes = {} if self.shapes is None else self.shapes

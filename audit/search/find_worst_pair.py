@@ -339,7 +339,7 @@ def find_worst_pair(
     may_show = may_show_data(domain, keep_datasets=chosen.keep_datasets)
     sampler = replace(sampler_of(mechanism, chosen), shows_data=may_show)
     distance, seed = chosen.distance, checked_seed(seed)
-    check_sequential(sequential, chosen.on_look, chosen.seconds, search_runs, chosen.cells)
+    check_sequential(sequential, chosen.on_interim, chosen.seconds, search_runs, chosen.cells)
     checks_to_ignore(chosen.ignore)  # before the search spends runs
     check_store(chosen.store)
     runs = runs_or_setting(runs, resolution, chosen.seconds)

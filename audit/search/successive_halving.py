@@ -153,7 +153,7 @@ def halve(
     while True:
         finalists = [trial for trial in running if trial.error is None]
         kept = survivors(kept, pilots[-1]) if kept > 1 else 1
-        running = _survivors(finalists, kept, judge.claim.strength)
+        running = _survivors(finalists, kept, judge.claim.parameter)
         if running:
             tell(min(running, key=Trial.rank))
         if kept == 1 or not running:
@@ -168,7 +168,7 @@ def halve(
         for trial in running:
             trial.extend(pilots, judge, is_coupled=is_coupled, is_scored=is_scored(kept, pilots[-1]))
     order = sorted(trials, key=lambda t: (t not in running, t.error is not None, -t.runs, *t.rank()))
-    plain = _pattern_for(order[0], finalists, judge.claim.strength) if order else None
+    plain = _pattern_for(order[0], finalists, judge.claim.parameter) if order else None
     judge.draws.keep(set())
     for trial in trials:
         if trial is not plain:
@@ -215,15 +215,15 @@ def _begun(
     return trials, max(len(left) - max(len(trials) - len(first), 0), 0)
 
 
-def _survivors(trials: list[Trial], count: int, strength: float) -> list[Trial]:
+def _survivors(trials: list[Trial], count: int, parameter: float) -> list[Trial]:
     """Return the best trials: after every two by merit one by bold score, because rare events show late.
 
     After every one by the difference of its outputs, if runs are too few for a score, one in the order in which pairs
-    were tried: large differences need not be losses, and the patterns that most often reveal a bug come early. The
-    pair of which a replay shows most stays to the end. The last trial is the leader for a claim of this strength.
+    were tried: large differences need not be losses, and the patterns that most often reveal a bug come early. The pair
+    of which a replay shows most stays to the end. The last trial is the leader for a claim of this privacy parameter.
     """
     if count == 1:
-        return [_leader(trials, strength)] if trials else []
+        return [_leader(trials, parameter)] if trials else []
     by_merit = sorted(trials, key=Trial.rank)
     by_boldness = sorted(trials, key=lambda trial: -trial.bold)
     each = 2 if any(trial.score for trial in trials) else 1
@@ -235,24 +235,24 @@ def _survivors(trials: list[Trial], count: int, strength: float) -> list[Trial]:
     return kept
 
 
-def _leader(trials: list[Trial], strength: float) -> Trial:
+def _leader(trials: list[Trial], parameter: float) -> Trial:
     """Return the trial to audit; of those within one deviation of it that of which a replay shows most.
 
     It has the largest merit of those on which the claim is surely refuted, or else of all. A merit of 1.4 with a
     deviation of 0.4 may be chance where another pair exceeds a claim of 1 by 0.03 with a deviation of 0.015.
     """
-    best = min(trials, key=lambda trial: (not _is_sure(trial, strength), trial.rank()))
+    best = min(trials, key=lambda trial: (not _is_sure(trial, parameter), trial.rank()))
     rivals = [
         trial
         for trial in trials
         if trial.candidate.promise > best.candidate.promise
         and abs(best.merit - trial.merit) <= math.hypot(best.deviation, trial.deviation)
-        and _is_sure(trial, strength) >= _is_sure(best, strength)
+        and _is_sure(trial, parameter) >= _is_sure(best, parameter)
     ]
     return max(rivals, key=lambda trial: trial.candidate.promise, default=best)
 
 
-def _pattern_for(leader: Trial, finalists: list[Trial], strength: float) -> Trial:
+def _pattern_for(leader: Trial, finalists: list[Trial], parameter: float) -> Trial:
     """Return the best pattern that is about as good as the leader, or else the leader.
 
     Its merit, and unless the claim is surely refuted on it its merit less the deviation, is at most the smaller
@@ -261,7 +261,7 @@ def _pattern_for(leader: Trial, finalists: list[Trial], strength: float) -> Tria
 
     def is_near(trial: Trial) -> bool:
         below, near = leader.merit - trial.merit, min(leader.deviation, trial.deviation)
-        is_as_certain = _is_sure(trial, strength) or below + trial.deviation - leader.deviation <= near
+        is_as_certain = _is_sure(trial, parameter) or below + trial.deviation - leader.deviation <= near
         return below <= near and is_as_certain
 
     equals = [
@@ -275,7 +275,7 @@ def _pattern_for(leader: Trial, finalists: list[Trial], strength: float) -> Tria
     return min(equals, key=Trial.rank, default=leader)
 
 
-def _is_sure(trial: Trial, strength: float) -> bool:
+def _is_sure(trial: Trial, parameter: float) -> bool:
     """Whether an audit of the pair refutes the claim with 95% power, if its merit is what its runs say."""
     error = math.hypot(trial.deviation, 0.0 if trial.score is None else trial.score.chance)
-    return trial.merit > strength and trial.merit - strength >= _SURE * error
+    return trial.merit > parameter and trial.merit - parameter >= _SURE * error

@@ -41,23 +41,23 @@ from .candidates import Candidate
 # Score a pair of datasets: the expected lower bound of its best event, with a standard error, from a pilot.
 
 # Standard errors subtracted when events are chosen. Each value finds another kind of event, from common events to rare
-# events with a few hits on one dataset. Runs that did not serve for the choice judge them.
+# events with a few counts on one dataset. Runs that did not serve for the choice judge them.
 _CAUTIONS = (4.0, 2.0, 1.0)
 # An excess of at most this many standard errors counts as 0, and a larger excess of an event is shrunk less the larger
 # it is.
 _STEADY, _BOLD = 2.0, 1.0
-_CERTAIN = 1e-3  # smallest standard error, as a share of the score or of the claim's strength
+_CERTAIN = 1e-3  # smallest standard error, as a share of the score or of the claim's parameter
 
 
 @dataclass(frozen=True, slots=True)
 class PairScore:
-    """What a pilot says of a pair: the bound that an audit should give, in the units of the claim's strength."""
+    """What a pilot says of a pair: the bound that an audit should give, in units of the claim's privacy parameter."""
 
     value: float  # of the best event
     error: float  # standard error of the value
     bold: float  # the largest value, less the part that one standard error explains: rare events count too
     is_empty: bool = False  # whether no event of a positive bound was found; the value is then 0
-    choice: Choice | None = None  # the most promising event, with its hits in the half that did not choose it
+    choice: Choice | None = None  # the most promising event, with its counts in the half that did not choose it
     chance: float = 0.0  # standard error of the bound of an audit with this event
 
 
@@ -76,13 +76,13 @@ def score_pair(x: Outputs, y: Outputs, claim: Claim, runs: int, alpha: float, *,
     half = len(x) // 2
     halves = [(x[:half], y[:half]), (x[half : 2 * half], y[half : 2 * half])]
     found = [_judged(*halves[i], *halves[1 - i], claim, runs, alpha, bits) for i in range(2)]
-    useful = [[one for one in seen if one.value > 0.0] or [_Judged(0.0, claim.strength)] for seen in found]
-    best = [max(seen, key=lambda one: _promise(one, claim.strength)) for seen in useful]
+    useful = [[one for one in seen if one.value > 0.0] or [_Judged(0.0, claim.parameter)] for seen in found]
+    best = [max(seen, key=lambda one: _promise(one, claim.parameter)) for seen in useful]
     bold = [max((_shrunk(one, _BOLD) for one in seen), default=0.0) for seen in found]
     value = sum(one.value for one in best) / 2
-    least = _CERTAIN * max(abs(value), claim.strength)
+    least = _CERTAIN * max(abs(value), claim.parameter)
     error = max(math.hypot(*(one.error for one in best)) / 2, least)
-    leader = max(best, key=lambda one: _promise(one, claim.strength))
+    leader = max(best, key=lambda one: _promise(one, claim.parameter))
     return PairScore(value, error, sum(bold) / 2, value <= 0.0, leader.choice, leader.alone * math.sqrt(half / runs))
 
 
@@ -93,13 +93,13 @@ class _Judged:
     value: float
     error: float
     alone: float = 0.0  # the standard error if the runs on x and y were independent
-    choice: Choice | None = None  # with its hits in these runs
+    choice: Choice | None = None  # with its counts in these runs
 
 
-def _promise(event: _Judged, strength: float) -> float:
+def _promise(event: _Judged, parameter: float) -> float:
     """Return what an event is likely to show: its value if certain, else the mean under a normal prior around 0."""
-    strength, error = min(strength, 1e150), min(event.error, 1e150)  # whose squares are doubles
-    prior = strength**2 / (strength**2 + error**2) if strength else 0.0
+    parameter, error = min(parameter, 1e150), min(event.error, 1e150)  # whose squares are doubles
+    prior = parameter**2 / (parameter**2 + error**2) if parameter else 0.0
     return max(_shrunk(event, _STEADY), prior * event.value)
 
 
@@ -122,11 +122,11 @@ def _judged(
     for event, more_likely_on in dict.fromkeys((choice.event, choice.more_likely_on) for choice in chosen):
         counted = Choice(event, more_likely_on, event.count(x), event.count(y), len(x))
         value, *less = (
-            claim.strength + expected_excess(counted, claim, runs, alpha, caution=caution)
+            claim.parameter + expected_excess(counted, claim, runs, alpha, caution=caution)
             for caution in (0.0, relative_error(event, x, y), 1.0)
         )
         if value > -math.inf:
-            unknown = max(abs(value), claim.strength)
+            unknown = max(abs(value), claim.parameter)
             error, alone = (value - one if one > -math.inf else unknown for one in less)
             judged.append(_Judged(value, error, alone, counted))
     return judged
@@ -172,15 +172,15 @@ def _as_numbers(x: Outputs, y: Outputs) -> tuple[Floats, Floats] | None:
 
 
 def _discrimination(x: Outputs, y: Outputs) -> float:
-    """Return half the sum of (a − b)²/(a + b) over outcomes with a hits on x and b on y, less its mean by chance.
+    """Return half the sum of (a − b)²/(a + b) over outcomes with a counts on x and b on y, less its mean by chance.
 
     Of equal distributions (a − b)² has as its mean the runs in which the outcome occurs on one dataset only.
     """
     on_x, on_y = np.split(_outcome_numbers(np.concatenate(merge([x], [y]))), 2)
     most, differ = max(on_x.max(), on_y.max()) + 1, on_x != on_y
-    hits_x, hits_y = (np.bincount(side, minlength=most) for side in (on_x, on_y))
+    count_x, count_y = (np.bincount(side, minlength=most) for side in (on_x, on_y))
     alone = np.bincount(on_x[differ], minlength=most) + np.bincount(on_y[differ], minlength=most)
-    found = float(np.sum(((hits_x - hits_y) ** 2 - alone) / (hits_x + hits_y)))
+    found = float(np.sum(((count_x - count_y) ** 2 - alone) / (count_x + count_y)))
     return max(found, 0.0) / (2.0 * len(on_x))
 
 
@@ -210,16 +210,16 @@ def _apart(x: Floats, y: Floats) -> float:
     return float(np.sum(moved) + np.sum(widened))
 
 
-_CHUNKS = 32  # parts of a pilot that are compared; with fewer hits than parts their spread says nothing
+_CHUNKS = 32  # parts of a pilot that are compared; with fewer counts than parts their spread says nothing
 _LEAST_ERROR = 0.02  # the smallest error that it can show
 
 
 def relative_error(event: Event, x: Outputs, y: Outputs) -> float:
     """Return the standard error of an event's log ratio over that of independent runs; .02 to √2.
 
-    Runs that share their random numbers are mostly hits together on x and y, so their ratio is known better; where they
-    are opposite, as for noise whose sign the data turn, it is known worse, by up to √2. The spread of the
-    difference between equal parts of the two samples shows by how much. Too few hits show nothing, and give 1.
+    Runs that share their random numbers are mostly counts together on x and y, so their ratio is known better; where
+    they are opposite, as for noise whose sign the data turn, it is known worse, by up to √2. The spread of the
+    difference between equal parts of the two samples shows by how much. Too few counts show nothing, and give 1.
 
     Examples
     --------
@@ -231,10 +231,10 @@ def relative_error(event: Event, x: Outputs, y: Outputs) -> float:
     size = len(x) // _CHUNKS
     used = _CHUNKS * size
     on_x, on_y = (np.count_nonzero(event.contains(side[:used]).reshape(_CHUNKS, size), axis=1) for side in (x, y))
-    hits_x, hits_y = int(on_x.sum()), int(on_y.sum())
-    if min(hits_x, hits_y) < _CHUNKS or max(hits_x, hits_y) > used - _CHUNKS:
+    count_x, count_y = int(on_x.sum()), int(on_y.sum())
+    if min(count_x, count_y) < _CHUNKS or max(count_x, count_y) > used - _CHUNKS:
         return 1.0
-    p, q = hits_x / used, hits_y / used
+    p, q = count_x / used, count_y / used
     variance = float(np.var(on_x / p - on_y / q, ddof=1)) / size
     ratio = math.sqrt(variance / ((1.0 - p) / p + (1.0 - q) / q))
     return min(max(ratio, _LEAST_ERROR), math.sqrt(2.0))

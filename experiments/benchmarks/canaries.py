@@ -26,8 +26,8 @@ from ...audit.guesses.guess_counts import Ceiling, count_tail
 from ...audit.procedures.check import check
 from ...audit.results.canary_result import CanaryResult
 from ...mechanisms.adapters.library_calls import imported
+from ...mechanisms.distributions.distributions import GaussianDistribution
 from ...mechanisms.faulty.training import TRAINING_FAULTS, TrainingFault
-from ...mechanisms.laws.laws import GaussianLaw
 from ...mechanisms.training.canaries import DiracCanaries, Training, canary_run
 from ...mechanisms.training.dp_sgd import DPSGD, WorstCaseTraining, dp_sgd_claim
 from ...mechanisms.training.models import LogisticRegression, breast_cancer_records
@@ -119,22 +119,22 @@ def revealed_together(included: Flags, rng: np.random.Generator) -> npt.NDArray[
 
 
 @lru_cache(maxsize=16)
-def _worst_law(canaries: int, delta: float) -> npt.NDArray[np.float64]:
-    """The law of right answers that attains theorem 2 at the smallest count with a bound of at most .05."""
+def _worst_distribution(canaries: int, delta: float) -> npt.NDArray[np.float64]:
+    """The distribution of right answers that attains theorem 2 at the smallest count with a bound of at most .05."""
     ceiling = Ceiling(_EPSILON, delta)
     count = next(v for v in range(1, canaries + 1) if count_tail(v, canaries, canaries, ceiling) <= 0.05)
-    law = binom.pmf(np.arange(canaries + 1), canaries, 1.0 - ceiling.wrong)
-    tail = law[count:].sum()
-    step = canaries * delta / (count * law[count])  # of h = P/b, at the count
+    distribution = binom.pmf(np.arange(canaries + 1), canaries, 1.0 - ceiling.wrong)
+    tail = distribution[count:].sum()
+    step = canaries * delta / (count * distribution[count])  # of h = P/b, at the count
     low = 1.0 - step * tail
-    return np.asarray(law * np.where(np.arange(canaries + 1) < count, low, low + step))
+    return np.asarray(distribution * np.where(np.arange(canaries + 1) < count, low, low + step))
 
 
 def worst_for_counts(included: Flags, rng: np.random.Generator) -> npt.NDArray[Any]:
     """Answers of which a random set is right, with the number that theorem 2 allows at most as often as allowed."""
     m = len(included)
-    law = _worst_law(m, _DELTA / m)
-    right = rng.choice(m + 1, p=law / law.sum())
+    distribution = _worst_distribution(m, _DELTA / m)
+    right = rng.choice(m + 1, p=distribution / distribution.sum())
     is_right = rng.permutation(m) < right
     return np.where(is_right, included, ~included).astype(np.float64)
 
@@ -147,7 +147,7 @@ KNOWN = {
     "response on the Gaussian curve": Known(lambda m: GaussianDP(_MU), gaussian_response),
     "each revealed with probability delta": Known(lambda m: ApproxDP(_EPSILON, _DELTA), revealed_alone),
     "all revealed with probability delta": Known(lambda m: ApproxDP(_EPSILON, _COMMON), revealed_together),
-    "the worst law for counts": Known(lambda m: ApproxDP(_EPSILON, _DELTA / m), worst_for_counts),
+    "the worst distribution for counts": Known(lambda m: ApproxDP(_EPSILON, _DELTA / m), worst_for_counts),
 }
 
 
@@ -158,7 +158,7 @@ def gaussian_scores(mu: float, included: Flags, rng: np.random.Generator) -> npt
 
 def epsilon_of_gaussian(mu: float, delta: float) -> float:
     """The ε of μ-GDP at δ."""
-    return GaussianLaw(0.0, 1.0).epsilon_from(GaussianLaw(mu, 1.0), delta)
+    return GaussianDistribution(0.0, 1.0).epsilon_from(GaussianDistribution(mu, 1.0), delta)
 
 
 # False alarms of every method where the claim holds with equality, and on hostile mechanisms.
@@ -457,7 +457,7 @@ def _library_alarms(effort: Effort, canaries: int, seeds: range) -> Counter[str]
 def _library_alarm_cells(effort: Effort, counts: Counter[str], canaries: int) -> Figures:
     audits = counts["audits"]
     return {
-        "setting": "false alarms, identical laws",
+        "setting": "false alarms, identical distributions",
         "canaries": canaries,
         "delta": _ALARM_DELTA,
         "claimed": 0.0,

@@ -21,7 +21,7 @@ FILES = {
     ),
     "regression": (("regression",), "Regression testing: failed sessions over correct mechanisms, planted bugs."),
     "libraries": (("libraries",), "Libraries: audits of releases, defects found by the search, whole suites."),
-    "google": (("google",), "Google's statistical test cases, with twins that have 5% too little noise."),
+    "google": (("google",), "Google's statistical test cases, with variants that have 5% too little noise."),
     "replays": (("replays",), "Record and replay: false findings, composite mechanisms."),
     "canaries": (("canaries",), "Audits of one training run: false alarms, bounds beside published ones, mistakes."),
     "faults": (("faults",), "Faults: attacks by code, data and machine, and audits that are killed and resumed."),

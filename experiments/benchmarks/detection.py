@@ -43,7 +43,7 @@ from ..published import auditorium, dp_sniper, ladder, ldp_auditor, statdp
 from ..published.entry import Entry, entry
 from .measure import Effort, Figures, Seeds, Table, Target, at_least, at_most, by_name, spread, timed
 
-# Probabilities of events under known laws, and the best possible event, by change of measure.
+# Probabilities of events under known distributions, and the best possible event, by change of measure.
 #
 # Outputs are drawn on x and on y in equal numbers. Weighted by its density over the mean of the two densities, every
 # output estimates probabilities on both datasets with a weight of at most 2. The probability of an event on one
@@ -73,9 +73,9 @@ class Probabilities:
         return cls(min(p, 1.0), q if q > _NEVER else 0.0)
 
     def expected_bound(self, runs: int, alpha: float) -> float:
-        """Return the lower bound on ε at the expected hits of `runs` runs on each dataset."""
-        hits = [round(runs * rate) for rate in (self.p, self.q)]
-        return epsilon_lower(hits[0], runs, hits[1], runs, alpha=alpha)
+        """Return the lower bound on ε at the expected counts of `runs` runs on each dataset."""
+        counts = [round(runs * rate) for rate in (self.p, self.q)]
+        return epsilon_lower(counts[0], runs, counts[1], runs, alpha=alpha)
 
 
 def event_probabilities(mechanism: Any, x: Any, y: Any, event: Event, *, runs: int, seed: int) -> Probabilities:
@@ -110,7 +110,7 @@ def _options(loss: Array, runs: int, audit_runs: int, alpha: float) -> list[Prob
         ends = np.flatnonzero(np.diff(loss) < -_SAME)  # outputs of equal ratio belong to the same event
     ends = ends[(ends >= _LEAST_RUNS) & (ends < len(loss) - _LEAST_RUNS)]
     ends = ends[p[ends] * (1 - p[ends]) >= q[ends] * (1 - q[ends])]
-    if len(ends) == 0:  # both laws are equal
+    if len(ends) == 0:  # both distributions are equal
         return [Probabilities(0.5, 0.5)]
     wanted = np.geomspace(_LEAST_RUNS, len(loss), _THRESHOLDS)
     ends = ends[np.unique(np.minimum(np.searchsorted(ends, wanted), len(ends) - 1))]
@@ -123,14 +123,14 @@ def _options(loss: Array, runs: int, audit_runs: int, alpha: float) -> list[Prob
 
 def _outputs(mechanism: Any, x: Any, y: Any, runs: int, seed: int) -> Iterator[tuple[Any, Array]]:
     """Yield blocks of outputs with their log-likelihood ratios of x against y, `runs` outputs on each dataset."""
-    laws = mechanism.law(x), mechanism.law(y)
+    distributions = mechanism.distribution(x), mechanism.distribution(y)
     rng = np.random.default_rng(seed)
     for dataset in (x, y):
         left = runs
         while left > 0:
             outputs = mechanism.sample(dataset, min(left, _BLOCK), rng)
             left -= len(outputs)
-            yield outputs, log_ratio(*(law.log_density(outputs) for law in laws))
+            yield outputs, log_ratio(*(distribution.log_density(outputs) for distribution in distributions))
 
 
 def log_ratio(on_x: Array, on_y: Array) -> Array:
@@ -143,7 +143,7 @@ def log_ratio(on_x: Array, on_y: Array) -> Array:
 
 _SNIPER_ALPHA = 0.1
 _QUICK_EXECUTIONS = 10_000
-_NEED_MOST = ("ReportNoisyMax2", "ReportNoisyMax3")  # for which known laws and 2·10⁸ would not suffice
+_NEED_MOST = ("ReportNoisyMax2", "ReportNoisyMax3")  # for which known distributions and 2·10⁸ would not suffice
 _SEARCH_SHARE = 8  # one execution in eight is spent on the search for the pair
 _EXACT_RUNS, _QUICK_EXACT_RUNS = 2_000_000, 20_000
 _PATTERN_RUNS, _PATTERNS_KEPT = (20_000, 400_000), 6  # outputs that rank the oracle's pairs, in two rounds
@@ -227,8 +227,8 @@ def _expected_bound(mechanism: Any, x: Any, y: Any, audit: AuditResult, fresh: d
     p, q = event_rates(mechanism, *pair, audit.event, **fresh)[0].tolist()
     if audit.opposite is None:
         counts = audit.directed_counts
-        hits = round(p * counts.runs_x), round(q * counts.runs_y)
-        return epsilon_lower(hits[0], counts.runs_x, hits[1], counts.runs_y, alpha=alpha)
+        seen = round(p * counts.runs_x), round(q * counts.runs_y)
+        return epsilon_lower(seen[0], counts.runs_x, seen[1], counts.runs_y, alpha=alpha)
     other_q, other_p = event_rates(mechanism, *pair, audit.opposite.event, **fresh)[0].tolist()
     runs = audit.opposite.guesses.runs
     right, wrong = (round(0.5 * rate * runs) for rate in (p + other_p, q + other_q))
@@ -275,8 +275,8 @@ def _short(dataset: object) -> str:
     return " ".join(f"{value:.4g}" if isinstance(value, float) else str(value) for value in shown)
 
 
-# Detection rate and runs to a refutation for every bug of the catalogue, and false alarms on the correct twins: on the
-# pair of the catalogue, and on pairs that the search finds.
+# Detection rate and runs to a refutation for every bug of the catalogue, and false alarms on the correct variants: on
+# the pair of the catalogue, and on pairs that the search finds.
 
 CATALOGUE_ALPHA = 1e-6
 _PAIR_RUNS, _PAIR_SEEDS = 1_000_000, 20
@@ -295,8 +295,8 @@ def _caught_cells(effort: Effort, seeds: Seeds, name: str) -> Figures:
         return list(spread(_caught_audit, calls, effort.jobs))
 
     found, early = audited("mechanism", sequential=False), audited("mechanism", sequential=True)
-    twins = [] if fault.correct is None else audited("correct", sequential=False)
-    caught, alarms = (sum(is_refuted for is_refuted, _, _ in side) for side in (found, twins))
+    variants = [] if fault.correct is None else audited("correct", sequential=False)
+    caught, alarms = (sum(is_refuted for is_refuted, _, _ in side) for side in (found, variants))
     taken = [runs for is_refuted, runs, _ in early if is_refuted]
     return {
         "fault": name,
@@ -314,12 +314,12 @@ def _caught_cells(effort: Effort, seeds: Seeds, name: str) -> Figures:
     }, [
         at_least("detection rate", caught / n_seeds, 1),
         at_least("sequential detection rate", len(taken) / n_seeds, 1),
-        at_most("false alarms on the correct twin", alarms, 0),
+        at_most("false alarms on the correct variant", alarms, 0),
     ]
 
 
 def _caught_audit(name: str, which: str, runs: int, sequential: bool, seed: int) -> tuple[bool, int, float]:
-    """Return whether an audit of a fault or of its correct twin refutes the claim, its runs and its bound."""
+    """Return whether an audit of a fault or of its correct variant refutes the claim, its runs and its bound."""
     fault = _FAULTS[name]
     mechanism: Any = getattr(fault, which)
     result = check(
@@ -347,8 +347,8 @@ def _searched_cells(effort: Effort, seeds: Seeds, name: str) -> Figures:
         return list(spread(_search, [(name, which, runs, seed) for seed in seeds(n_seeds)], effort.jobs))
 
     found, seconds = timed(searched, "mechanism")
-    twins = [] if fault.correct is None else searched("correct")
-    caught, alarms = (sum(is_refuted for is_refuted, _ in side) for side in (found, twins))
+    variants = [] if fault.correct is None else searched("correct")
+    caught, alarms = (sum(is_refuted for is_refuted, _ in side) for side in (found, variants))
     return {
         "fault": name,
         "claim": str(fault.claim),
@@ -360,7 +360,7 @@ def _searched_cells(effort: Effort, seeds: Seeds, name: str) -> Figures:
         "seconds": seconds / n_seeds,
     }, [
         at_least("detection rate", caught / n_seeds, 1),
-        at_most("false alarms on the correct twin", alarms, 0),
+        at_most("false alarms on the correct variant", alarms, 0),
     ]
 
 
@@ -386,7 +386,7 @@ _ENTRIES = {entry.name: (suite, entry) for suite, make in _SUITES.items() for en
 
 def _suite_cells(effort: Effort, seeds: Seeds, name: str) -> Figures:
     suite, entry = _ENTRIES[name]
-    excess = entry.exact - entry.claim.strength
+    excess = entry.exact - entry.claim.parameter
     options: dict[str, Any] = {
         "claim": entry.claim,
         "adjacency": entry.adjacency,
@@ -535,7 +535,7 @@ def _outcome(audit: AuditResult) -> str:
 
 
 # Lower bounds for local differential privacy: frequency oracles, repeated reports, LDP-Auditor's protocols. The faulty
-# twins are in the catalogue.
+# variants are in the catalogue.
 
 _ORACLES: tuple[Any, ...] = (
     RandomisedResponse(1.0, 10),

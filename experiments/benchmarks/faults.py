@@ -150,7 +150,7 @@ def until(look):
 kept = settings(runs=20_000, sequential=True, store="kept")
 with open("scale.txt", "w") as file:
     file.write("1")
-check(reading, 0, 1, on_look=until, **kept)
+check(reading, 0, 1, on_interim=until, **kept)
 with open("scale.txt", "w") as file:
     file.write("1.5")
 told(lambda: check(reading, 0, 1, **kept))
@@ -231,7 +231,7 @@ def big_endian(*numbers):
     return b"".join(number.to_bytes(4, "big") for number in numbers)
 
 kept = settings(runs=20_000, sequential=True, store="kept")
-check(noisy, 0, 1, on_look=until, **kept)
+check(noisy, 0, 1, on_interim=until, **kept)
 with open("victim", "w") as file:
     file.write("of somebody else")
 with open("kept/audit.sqlite", "rb") as file:

@@ -153,7 +153,7 @@ def _dataset(dataset: object) -> str:
 
 
 def _claimed(fault: Fault) -> str:
-    return f"{symbol(fault.claim.strength_name)} = {number(fault.claim.strength)}" + (
+    return f"{symbol(fault.claim.parameter_name)} = {number(fault.claim.parameter)}" + (
         f" at ε = {number(fault.claim.epsilon)}" if isinstance(fault.claim, ApproxDP) else ""
     )
 
@@ -161,8 +161,8 @@ def _claimed(fault: Fault) -> str:
 def _true(fault: Fault) -> str:
     if fault.exact is None:
         return "not known"
-    return "not bounded" if math.isinf(fault.exact) else f"{symbol(fault.claim.strength_name)} = {fault.exact:.3g}"
+    return "not bounded" if math.isinf(fault.exact) else f"{symbol(fault.claim.parameter_name)} = {fault.exact:.3g}"
 
 
 def _found(result: AuditResult) -> str:
-    return f"{symbol(result.claim.strength_name)} ≥ {math.floor(result.bound * 1e3) / 1e3:g}"
+    return f"{symbol(result.claim.parameter_name)} ≥ {math.floor(result.bound * 1e3) / 1e3:g}"

@@ -1,4 +1,4 @@
-"""Google's statistical test cases: verdicts, twins with too little noise, and runs and time beside their tests."""
+"""Google's statistical test cases: verdicts, variants with too little noise, and runs and time beside their tests."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any, Final
 import numpy as np
 
 from ...audit.distribution_checks.check_noise import check_noise
-from ...audit.distribution_checks.noise_laws import GaussianNoise, LaplaceNoise
+from ...audit.distribution_checks.noise_distributions import GaussianNoise, LaplaceNoise
 from ...audit.results.statement_result import StatementResult
 from ..libraries.target import release_of
 from ..published.google_cases.all_cases import closeness_cases, dp_cases
-from ..published.google_cases.audited import TWIN_SHARE, noise, release, why_not_pydp
+from ..published.google_cases.audited import VARIANT_SHARE, noise, release, why_not_pydp
 from ..published.google_cases.case import VOTES, Case, ClosenessCase
 from ..published.google_cases.samplers import Repeated, pydp_noise
 from ..published.google_cases.their_test import least_noise_that_passes, passes
@@ -24,7 +24,7 @@ SUITE_ALPHA: Final = 1e-5
 _CASES: Final = {case.key: case for case in dp_cases()}
 _CLOSENESS: Final = {case.key: case for case in closeness_cases()}
 ALPHA: Final = SUITE_ALPHA / (2 * len(_CASES) + len(_CLOSENESS))
-"""Alpha of each audit: two of each case of an aggregation, and one of each law of noise."""
+"""Alpha of each audit: two of each case of an aggregation, and one of each distribution of noise."""
 _NOISE_RUNS, _QUICK_RUNS = 40_000, 2_000
 _TIMED = 5_000  # draws whose time is measured
 _SIMULATED = ("count", "bounded sum", "long bounded sum")
@@ -34,9 +34,9 @@ def _cells(effort: Effort, seeds: Seeds, key: str) -> Figures:
     return (_google_cells if key in _CASES else _closeness_cells)(effort, seeds(4), key)
 
 
-def _targets(effort: Effort, n_refuted: int, is_twin_refuted: bool) -> list[Target]:
+def _targets(effort: Effort, n_refuted: int, is_variant_refuted: bool) -> list[Target]:
     refuted = at_most("refuted", n_refuted, 0)
-    return [refuted] if effort.is_quick else [refuted, at_least("refuted twins", is_twin_refuted, 1)]
+    return [refuted] if effort.is_quick else [refuted, at_least("refuted variants", is_variant_refuted, 1)]
 
 
 def needs_pydp(case: Case) -> bool:
@@ -46,14 +46,14 @@ def needs_pydp(case: Case) -> bool:
 
 def _google_cells(effort: Effort, seeds: range, key: str) -> Figures:
     case = _CASES[key]
-    audits = (release(case), noise(case, alpha=ALPHA), noise(case, alpha=ALPHA, share=TWIN_SHARE))
+    audits = (release(case), noise(case, alpha=ALPHA), noise(case, alpha=ALPHA, share=VARIANT_SHARE))
     found, seconds = [], []
     for audited, seed in zip(audits, seeds, strict=False):
         runs = _QUICK_RUNS if effort.is_quick else audited.runs
         started = time.process_time()
         found.append(audited.audit(alpha=ALPHA, seed=seed, runs=runs))
         seconds.append(time.process_time() - started)
-    released, right, twin = found
+    released, right, variant = found
     is_simulated = case.file in _SIMULATED and not effort.is_quick
     return {
         "file": case.file,
@@ -72,26 +72,26 @@ def _google_cells(effort: Effort, seeds: range, key: str) -> Figures:
         "noise_runs": right.runs,
         "right": right.verdict.value,
         "right_bound": right.bound,
-        "twin": twin.verdict.value,
-        "twin_bound": twin.bound,
+        "variant": variant.verdict.value,
+        "variant_bound": variant.bound,
         "seconds": seconds[0] + seconds[1],
-        "twin_seconds": seconds[2],
+        "variant_seconds": seconds[2],
         "their_samples": VOTES * case.samples,
         "their_seconds": 2 * VOTES * case.samples * _seconds_of_a_draw(audits[0].mechanism, audits[0].x, audits[0].y),
-        "they_pass_twin": ("no", "yes")[passes(case, TWIN_SHARE, seed=seeds[3])] if is_simulated else None,
+        "they_pass_variant": ("no", "yes")[passes(case, VARIANT_SHARE, seed=seeds[3])] if is_simulated else None,
         "they_pass": least_noise_that_passes(case, seed=seeds[3]) if is_simulated else None,
-    }, _targets(effort, released.is_refuted + right.is_refuted, twin.is_refuted)
+    }, _targets(effort, released.is_refuted + right.is_refuted, variant.is_refuted)
 
 
 def _closeness_cells(effort: Effort, seeds: range, key: str) -> Figures:
     case = _CLOSENESS[key]
     runs = _QUICK_RUNS if effort.is_quick else _NOISE_RUNS
     found, seconds = [], []
-    for share, seed in zip((1.0, TWIN_SHARE), seeds, strict=False):
+    for share, seed in zip((1.0, VARIANT_SHARE), seeds, strict=False):
         started = time.process_time()
         found.append(closeness_check(case, share, runs=runs, seed=seed))
         seconds.append(time.process_time() - started)
-    right, twin = found
+    right, variant = found
     name, scale = str(_closeness_sampler(case, 1.0)), "scale" if case.noise == "laplace" else "standard deviation"
     return {
         "file": case.file,
@@ -100,23 +100,23 @@ def _closeness_cells(effort: Effort, seeds: range, key: str) -> Figures:
         "on": name,
         "release": release_of("pydp"),
         "noise_on": name,
-        "noise_claim": "law of the noise",
+        "noise_claim": "distribution of the noise",
         "noise_runs": runs,
         "right": right.verdict.value,
         "right_bound": right.points[0].estimate / _scale(case),
-        "twin": twin.verdict.value,
-        "twin_bound": twin.points[0].estimate / _scale(case),
+        "variant": variant.verdict.value,
+        "variant_bound": variant.points[0].estimate / _scale(case),
         "seconds": seconds[0],
-        "twin_seconds": seconds[1],
+        "variant_seconds": seconds[1],
         "their_samples": VOTES * case.samples,
         "their_seconds": VOTES * case.samples * _seconds_of_a_draw(_closeness_sampler(case, 1.0), []),
-    }, _targets(effort, right.is_refuted, twin.is_refuted)
+    }, _targets(effort, right.is_refuted, variant.is_refuted)
 
 
 def closeness_check(case: ClosenessCase, share: float, *, runs: int, seed: int) -> StatementResult:
-    """Check the law of PyDP's noise for a case, or of noise with a smaller scale."""
-    mechanism, law = _closeness_sampler(case, share), _law(case)
-    return check_noise(mechanism, [], noise=law, answer=case.answer, runs=runs, alpha=ALPHA, seed=seed, jobs=1)
+    """Check the distribution of PyDP's noise for a case, or of noise with a smaller scale."""
+    mechanism, distribution = _closeness_sampler(case, share), _distribution(case)
+    return check_noise(mechanism, [], noise=distribution, answer=case.answer, runs=runs, alpha=ALPHA, seed=seed, jobs=1)
 
 
 def _closeness_sampler(case: ClosenessCase, share: float) -> Repeated:
@@ -132,7 +132,7 @@ def _seconds_of_a_draw(mechanism: Any, *datasets: Any) -> float:
     return (time.process_time() - started) / (_TIMED * len(datasets))
 
 
-def _law(case: ClosenessCase) -> Any:
+def _distribution(case: ClosenessCase) -> Any:
     return LaplaceNoise(_scale(case)) if case.noise == "laplace" else GaussianNoise(_scale(case))
 
 

@@ -30,7 +30,7 @@ from ...mechanisms import (
     GeometricMechanism,
     LaplaceMechanism,
     RandomisedResponse,
-    ScalarLaw,
+    ScalarDistribution,
     exact_epsilon,
 )
 from ..published.noisy_answers import NoisyAnswers
@@ -71,15 +71,15 @@ class Subject:
     y: Any
     claim: Claim
 
-    def laws(self) -> tuple[ScalarLaw, ScalarLaw]:
-        return self.mechanism.law(self.x), self.mechanism.law(self.y)
+    def distributions(self) -> tuple[ScalarDistribution, ScalarDistribution]:
+        return self.mechanism.distribution(self.x), self.mechanism.distribution(self.y)
 
 
 def subjects() -> list[Subject]:
     """Return pairs that attain the claims of their mechanisms."""
     flat, one_up = (0.0,) * 50, (1.0,) + (-1.0,) * 49  # one candidate up and 49 down
     exponential = ExponentialMechanism(1.0)
-    loss = exact_epsilon(exponential.law(flat), exponential.law(one_up))
+    loss = exact_epsilon(exponential.distribution(flat), exponential.distribution(one_up))
     tight, rare, whole = GaussianMechanism(1.0, 0.05), GaussianMechanism(1.0, 1e-3), DiscreteGaussianMechanism(2.0, 1.0)
     return [
         Subject(name="laplace", mechanism=LaplaceMechanism(1.0), x=0.0, y=1.0, claim=PureDP(1.0)),
@@ -150,13 +150,13 @@ _CLAIMS: dict[str, Claim] = {
 
 
 def smallest_refuted(n: int, m: int, claim: Claim, alpha: float) -> Array:
-    """Return for each y from 0 to m the fewest hits x out of n that refute the claim, n + 1 where none do.
+    """Return for each y from 0 to m the fewest counts x out of n that refute the claim, n + 1 where none do.
 
     Bisection is valid because the p-value does not increase with x.
     """
 
     def is_refuted(x: int, y: int) -> bool:
-        return pvalue(Counts(hits_x=x, runs_x=n, hits_y=y, runs_y=m), claim, alpha=alpha) <= alpha
+        return pvalue(Counts(count_x=x, runs_x=n, count_y=y, runs_y=m), claim, alpha=alpha) <= alpha
 
     found = np.empty(m + 1)
     for y in range(m + 1):
@@ -213,7 +213,7 @@ def _sizes(effort: Effort, seeds: Seeds, name: str, alpha: float) -> Figures:
     }, [at_most("largest size", largest, alpha)]
 
 
-def outcome_laws(kind: str, outcomes: int) -> tuple[Array, Array]:
+def outcome_distributions(kind: str, outcomes: int) -> tuple[Array, Array]:
     """Return the probabilities on x and y: log ratios evenly spread over [−1, 1] before normalisation, or all ±1."""
     if kind == "distinct":
         q = np.full(outcomes, 1.0 / outcomes)
@@ -227,7 +227,7 @@ def outcome_laws(kind: str, outcomes: int) -> tuple[Array, Array]:
 
 def _intervals_of(kind: str, outcomes: int, runs: int, seeds: range) -> list[tuple[bool, float]]:
     """Return for each seed whether the interval covers the largest absolute log ratio, and its width."""
-    p, q = outcome_laws(kind, outcomes)
+    p, q = outcome_distributions(kind, outcomes)
     truth = float(np.abs(np.log(p) - np.log(q)).max())
     found = []
     for seed in seeds:
@@ -241,7 +241,7 @@ def _coverage(effort: Effort, seeds: Seeds, kind: str, outcomes: int, runs: int)
     found = in_batches(_intervals_of, (kind, outcomes, runs), seeds(effort.either(30, 2_000)), 50, effort.jobs)
     covered = sum(holds for holds, _ in found)
     return {
-        "law": kind,
+        "distribution": kind,
         "outcomes": outcomes,
         "runs": runs,
         "repetitions": len(found),
@@ -292,12 +292,12 @@ class Kind:
                 return RandomisedResponse(truth)
         return NoisyAnswers(PureDP(truth), scale=1.0 / truth)
 
-    def laws(self, truth: float) -> tuple[ScalarLaw, ScalarLaw]:
-        """Laws of the part of the output that differs between the datasets."""
+    def distributions(self, truth: float) -> tuple[ScalarDistribution, ScalarDistribution]:
+        """Distributions of the part of the output that differs between the datasets."""
         if self.name == "vector of 10":
-            return Kind("laplace").laws(truth)
+            return Kind("laplace").distributions(truth)
         mechanism, (x, y) = self.mechanism(truth), self.pair
-        return mechanism.law(x), mechanism.law(y)
+        return mechanism.distribution(x), mechanism.distribution(y)
 
 
 KINDS = ("laplace", "gaussian .05", "gaussian .001", "randomised response", "geometric", "vector of 10")
@@ -413,11 +413,11 @@ class ThreeNumbers:
 
 @dataclass(frozen=True, slots=True)
 class _Subject:
-    """Claim, mechanisms that attain each strength of its family on the pair 1 and 0, and runs of an audit."""
+    """Claim, mechanisms that attain each privacy parameter of its family on the pair 1 and 0, and runs of an audit."""
 
     name: str
     claim: Claim
-    of_strength: Callable[[float], Any]
+    of_parameter: Callable[[float], Any]
     runs: int
     is_meant: Callable[[Event], bool] = lambda event: True
 
@@ -453,7 +453,7 @@ def _power_audit(effort: Effort, name: str, excess: float, sequential: bool, alp
     subject = _SUBJECTS[name]
     options: dict[str, Any] = {"alpha": alpha, "power": _POWER, "seed": seed, "bits": False, "jobs": 1}
     runs = effort.either(_QUICK_POWER_RUNS, subject.runs)
-    mechanism = subject.of_strength(subject.claim.strength + excess)
+    mechanism = subject.of_parameter(subject.claim.parameter + excess)
     return check(mechanism, 1, 0, claim=subject.claim, runs=runs, sequential=sequential, **options)
 
 

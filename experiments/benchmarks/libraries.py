@@ -93,19 +93,19 @@ def _library_cells(effort: Effort, seeds: Seeds, library: str, name: str) -> Fig
     }, [at_most("refuted by values", refuted, 0), at_most("inconclusive", unclear, 0)]
 
 
-def _searched(name: str, is_twin: bool, seed: int) -> tuple[AuditResult, float]:
+def _searched(name: str, is_variant: bool, seed: int) -> tuple[AuditResult, float]:
     defect = _DEFECTS[name]
-    searched = defect.twin if is_twin else defect.broken
+    searched = defect.variant if is_variant else defect.broken
     return timed(searched.audit, seed=seed, bits=defect.by == "low bits", alpha=_DEFECT_ALPHA)
 
 
 def _defect_cells(effort: Effort, seeds: Seeds, name: str) -> Figures:
     defect = _DEFECTS[name]
     used = seeds(effort.either(1, _SEEDS))
-    calls = [(name, is_twin, seed) for is_twin in (False, True) for seed in used]
+    calls = [(name, is_variant, seed) for is_variant in (False, True) for seed in used]
     found = list(spread(_searched, calls, effort.jobs))
-    broken, twins = found[: len(used)], found[len(used) :]
-    refuted, alarms = (sum(audit.is_refuted for audit, _ in side) for side in (broken, twins))
+    broken, variants = found[: len(used)], found[len(used) :]
+    refuted, alarms = (sum(audit.is_refuted for audit, _ in side) for side in (broken, variants))
     first = broken[0][0]
     return {
         "subject": name,
@@ -119,10 +119,10 @@ def _defect_cells(effort: Effort, seeds: Seeds, name: str) -> Figures:
         "pair": first.pair.difference,
         "event": first.event_in_words,
         "seconds": span([seconds for _, seconds in broken], ".1f"),
-        "twin": defect.twin.words,
-        "twin_refuted": alarms,
-        "twin_bounds": span([audit.bound for audit, _ in twins]),
-    }, [at_least("refuted", refuted, len(used)), at_most("refuted twins", alarms, 0)]
+        "variant": defect.variant.words,
+        "variant_refuted": alarms,
+        "variant_bounds": span([audit.bound for audit, _ in variants]),
+    }, [at_least("refuted", refuted, len(used)), at_most("refuted variants", alarms, 0)]
 
 
 def _audits_of(number: int, library: str, *quick: str) -> Table:

@@ -80,20 +80,20 @@ def at_most_by_chance(what: str, share: float, audits: int, alpha: float) -> Tar
     return at_most(what, share, int(binom.isf(1e-4, audits, alpha)) / audits)
 
 
-def certainly_at_most(what: str, hits: int, trials: int, limit: float) -> Target:
+def certainly_at_most(what: str, counts: int, trials: int, limit: float) -> Target:
     """Return the target that the 99.9% lower limit of a share does not exceed a limit."""
-    return at_most(f"99.9% lower limit of {what}", probability_limits(hits, trials, alpha=_CERTAIN)[0], limit)
+    return at_most(f"99.9% lower limit of {what}", probability_limits(counts, trials, alpha=_CERTAIN)[0], limit)
 
 
-def certainly_at_least(what: str, hits: int, trials: int, limit: float) -> Target:
+def certainly_at_least(what: str, counts: int, trials: int, limit: float) -> Target:
     """Return the target that the 99.9% upper limit of a share reaches a limit."""
-    return at_least(f"99.9% upper limit of {what}", probability_limits(hits, trials, alpha=_CERTAIN)[1], limit)
+    return at_least(f"99.9% upper limit of {what}", probability_limits(counts, trials, alpha=_CERTAIN)[1], limit)
 
 
-def share_of(hits: int, trials: int) -> dict[str, Value]:
+def share_of(counts: int, trials: int) -> dict[str, Value]:
     """Return the cells of a share with its exact 95% limits."""
-    low, high = probability_limits(hits, trials, alpha=0.05)
-    return {"share": hits / trials, "low": low, "high": high}
+    low, high = probability_limits(counts, trials, alpha=0.05)
+    return {"share": counts / trials, "low": low, "high": high}
 
 
 def is_met(target: Target) -> bool:

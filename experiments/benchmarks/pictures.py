@@ -19,7 +19,7 @@ from ...audit.claims.renyi import ZeroConcentratedDP
 from ...audit.datasets.adjacency import AddRemove, Local, Replace, Within
 from ...audit.distribution_checks.check_noise import check_noise
 from ...audit.distribution_checks.check_slope import check_slope
-from ...audit.distribution_checks.noise_laws import GaussianNoise, LaplaceNoise
+from ...audit.distribution_checks.noise_distributions import GaussianNoise, LaplaceNoise
 from ...audit.errors import OptionError
 from ...audit.files import write_atomically
 from ...audit.procedures.check import check
@@ -175,7 +175,7 @@ def _entries(seed: int, jobs: int | None) -> Iterator[Entry]:
     coin = RandomisedResponse(epsilon=1.0, k=3)
     yield audited(
         "randomised response", coin, 0, 1, pure, adjacency=Local(), cells=8, expected=Verdict.NOT_REFUTED,
-        exact=exact_epsilon(coin.law(0), coin.law(1)),
+        exact=exact_epsilon(coin.distribution(0), coin.distribution(1)),
     )  # fmt: skip
     approx = ApproxDP(1.0, 1e-3)
     yield audited(
@@ -225,7 +225,7 @@ def _entries(seed: int, jobs: int | None) -> Iterator[Entry]:
     yield audited("blocks that repeat", frozen, 0.0, 1.0, pure, expected=Verdict.INCONCLUSIVE)
     statistics: dict[str, Any] = {"runs": 20_000, "alpha": _ALPHA, "seed": seed, "jobs": jobs}
     yield Entry(
-        name="noise of the right law",
+        name="noise of the right distribution",
         result=check_noise(laplace, 0.0, noise=LaplaceNoise(scale=1.0), answer=0.0, **statistics),
         expected=Verdict.NOT_REFUTED,
     )

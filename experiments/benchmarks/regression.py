@@ -60,7 +60,7 @@ BUGS = (
     "none-for-small-groups",
 )
 """Faults of the catalogue from every family that audits of a hundred thousand runs can cover."""
-_TWINS = 17  # bugs whose correct versions are audited
+_VARIANTS = 17  # bugs whose correct versions are audited
 # The best events are rare, so that audits with few runs are inconclusive.
 _RARE, _MORE_RUNS = {"exponential", "gaussian-0.001", "exponential-without-two", "histogram-for-replaced-rows"}, 10_000
 _SLOW = {"clipped-by-the-layer"}  # vector outputs
@@ -84,9 +84,9 @@ def right() -> dict[str, Case]:
         cases[f"{subject.name}, sequential"] = _of_pair(*pair, claim=subject.claim, bits=False, **more)
         if subject.name in _FIXED:
             cases[f"{subject.name}, fixed size"] = _of_pair(*pair, claim=subject.claim, bits=False, sequential=False)
-    twins = [fault for fault in entries() if fault.name in {*BUGS} - _SLOW - _RARE and fault.correct is not None]
-    for fault in twins[:_TWINS]:
-        cases[f"correct twin of {fault.name}"] = _of_fault(fault, "correct")
+    variants = [fault for fault in entries() if fault.name in {*BUGS} - _SLOW - _RARE and fault.correct is not None]
+    for fault in variants[:_VARIANTS]:
+        cases[f"correct variant of {fault.name}"] = _of_fault(fault, "correct")
     laplace, geometric = LaplaceMechanism(1.0), GeometricMechanism(1.0)
     cases["laplace at half of its claim"] = _of_pair(LaplaceMechanism(0.5), 0.0, 1.0, claim=laplace.claim, bits=False)
     cases["geometric at half of its claim"] = _of_pair(GeometricMechanism(0.5), 0, 1, claim=geometric.claim, bits=False)

@@ -186,7 +186,7 @@ def _of_defect(defect: Defect) -> Composite:
         return Side(make=searched.make, domain=searched.domain, adjacency=searched.adjacency)
 
     name = f"defect: {defect.name}"
-    return Composite(name=name, library=defect.library, wrong=side(defect.broken), right=side(defect.twin))
+    return Composite(name=name, library=defect.library, wrong=side(defect.broken), right=side(defect.variant))
 
 
 def _of_subject(subject: Subject, library: str) -> Composite:

@@ -86,8 +86,8 @@ def _table(header: str, rows: Iterable[Sequence[Any]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _of(hits: int, total: int) -> str:
-    return f"{hits} of {total}"
+def _of(counts: int, total: int) -> str:
+    return f"{counts} of {total}"
 
 
 def _span(values: Iterable[float], form: str = ".3g") -> str:
@@ -198,7 +198,9 @@ def _sizes(measured: Measured) -> Table:
 
 
 def _coverage(measured: Measured) -> Table:
-    rows = [(row["law"], row["outcomes"], f"{row['runs']:,}", _interval(row)) for row in measured.rows("coverage")]
+    rows = [
+        (row["distribution"], row["outcomes"], f"{row['runs']:,}", _interval(row)) for row in measured.rows("coverage")
+    ]
     return "log ratios | outcomes | runs | coverage", [*rows]
 
 
@@ -238,8 +240,8 @@ def _catalogue(measured: Measured) -> Table:
     ):
         found = measured.rows(table)
         shares = [row[share] for row in found]
-        twins = [row["alarms"] for row in found if row.get("alarms") is not None]
-        alarms = f"{sum(twins)} on {len(twins)} twins" if share == "caught" else "–"
+        variants = [row["alarms"] for row in found if row.get("alarms") is not None]
+        alarms = f"{sum(variants)} on {len(variants)} variants" if share == "caught" else "–"
         rows.append((name, len(found), shares.count(1), f"{min(shares):.0%}", alarms))
     return "audit | bugs | found with every seed | least share found | false alarms", [*rows]
 
@@ -323,9 +325,9 @@ def _libraries(measured: Measured) -> Table:
     found = measured.rows("defects")
     caught = _of(sum(row["refuted"] == row["searches"] for row in found), len(found))
     rows.append(
-        ("all", "known defects, searched", f"{caught} with every seed", "–", sum(r["twin_refuted"] for r in found))
+        ("all", "known defects, searched", f"{caught} with every seed", "–", sum(r["variant_refuted"] for r in found))
     )
-    return "release | audited | refuted by values | by low bits alone or too | twins refuted", rows
+    return "release | audited | refuted by values | by low bits alone or too | variants refuted", rows
 
 
 def _library_suites(measured: Measured) -> Table:
@@ -344,15 +346,15 @@ def _google(measured: Measured) -> Table:
     for file in (file for file in REJECTED if file in by_file):
         found = by_file[file]
         refuted = sum("refuted" in (row.get("verdict"), row["right"]) for row in found)
-        twins = _of(sum(row["twin"] == "refuted" for row in found), len(found))
-        minutes = sum(row["seconds"] + row["twin_seconds"] for row in found) / 60
+        variants = _of(sum(row["variant"] == "refuted" for row in found), len(found))
+        minutes = sum(row["seconds"] + row["variant_seconds"] for row in found) / 60
         theirs = sum(row["their_seconds"] for row in found) / 60
-        passed = [row["they_pass_twin"] for row in found if row.get("they_pass_twin")]
+        passed = [row["they_pass_variant"] for row in found if row.get("they_pass_variant")]
         passing = _of(passed.count("yes"), len(passed)) if passed else "–"
         noise = _span([row["they_pass"] for row in found if row.get("they_pass")], ".1%")
-        rows.append((file, refuted, twins, f"{minutes:.1f}", f"{theirs:.0f}", passing, noise))
+        rows.append((file, refuted, variants, f"{minutes:.1f}", f"{theirs:.0f}", passing, noise))
     header = (
-        "file | refuted | twins refuted | core-minutes | of their outputs | twins that pass their tests | "
+        "file | refuted | variants refuted | core-minutes | of their outputs | variants that pass their tests | "
         "least noise that passes"
     )
     return header, rows

@@ -23,13 +23,20 @@ from ...audit.results.audit_result import AuditResult, Verdict
 from ...audit.results.statement_result import StatementResult
 from ...audit.sampling.object_identity import versions
 from ...audit.store.sqlite_store import Store
-from ...mechanisms import FiniteLaw, GroupPrivacy, LaplaceLaw, Law, exact_delta, exact_epsilon
-from ...mechanisms.laws.divergences import no_closed_form
+from ...mechanisms import (
+    Distribution,
+    FiniteDistribution,
+    GroupPrivacy,
+    LaplaceDistribution,
+    exact_delta,
+    exact_epsilon,
+)
+from ...mechanisms.distributions.divergences import no_closed_form
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# Exact strength of a pair, from the laws of a mechanism.
+# Exact privacy parameter of a pair, from the distributions of a mechanism.
 
 Floats = npt.NDArray[np.float64]
 
@@ -43,74 +50,81 @@ def check_bounded(name: str, claim: Claim | ClaimAtDistance) -> None:
         )
 
 
-def strength_by_laws(mechanism: Any, pair: tuple[Any, Any], claim: Claim) -> float | None:
-    """Return the exact strength on the pair, in the unit of the claim's; None where the laws have no closed form."""
+def parameter_by_distributions(mechanism: Any, pair: tuple[Any, Any], claim: Claim) -> float | None:
+    """Return the exact privacy parameter on the pair, in the unit of the claim's; None where the distributions have no
+    closed form.
+    """
     base = claim.base if isinstance(claim, GroupClaim) else claim
-    if not hasattr(mechanism, "law") or not isinstance(base, (PureDP, ApproxDP)):
+    if not hasattr(mechanism, "distribution") or not isinstance(base, (PureDP, ApproxDP)):
         return None
     try:
-        return exact_strength(claim, *(mechanism.law(dataset) for dataset in pair))
+        return exact_parameter(claim, *(mechanism.distribution(dataset) for dataset in pair))
     except OptionError:
         return None
 
 
-def exact_strength(claim: Claim, law_x: Law, law_y: Law) -> float:
-    """Return the smallest strength of the claim whose boundary no event crosses, in both directions.
+def exact_parameter(claim: Claim, distribution_x: Distribution, distribution_y: Distribution) -> float:
+    """Return the smallest privacy parameter of the claim whose boundary no event crosses, in both directions.
 
-    The strength is exact delta where the claim bounds delta, and per step where it is a group claim.
+    The privacy parameter is exact delta where the claim bounds delta, and per step where it is a group claim.
 
     Raises
     ------
     OptionError
-        If the laws have no closed form; for claims other than (ε, δ)-DP, unless both are finite or both are Laplace
-        laws of one scale.
+        If the distributions have no closed form; for claims other than (ε, δ)-DP, unless both are finite or both are
+        Laplace distributions of one scale.
     """
     match claim:
         case PureDP():
-            return exact_epsilon(law_x, law_y)
+            return exact_epsilon(distribution_x, distribution_y)
         case ApproxDP(bound_on="delta"):
-            return exact_delta(law_x, law_y, claim.epsilon)
+            return exact_delta(distribution_x, distribution_y, claim.epsilon)
         case ApproxDP():
-            return exact_epsilon(law_x, law_y, claim.delta)
+            return exact_epsilon(distribution_x, distribution_y, claim.delta)
         case GroupClaim(base=PureDP(), distance=steps):
-            return exact_epsilon(law_x, law_y) / steps
+            return exact_epsilon(distribution_x, distribution_y) / steps
     return max(
-        float(side.strength_of(p, q, p_rest, q_rest).max())
+        float(side.parameter_of(p, q, p_rest, q_rest).max())
         for side, (p, p_rest, q, q_rest) in (
-            (claim, best_events(law_x, law_y)),
-            (claim.reversed(), best_events(law_y, law_x)),
+            (claim, best_events(distribution_x, distribution_y)),
+            (claim.reversed(), best_events(distribution_y, distribution_x)),
         )
     )
 
 
-def best_events(law_x: Law, law_y: Law) -> tuple[Floats, Floats, Floats, Floats]:
+def best_events(distribution_x: Distribution, distribution_y: Distribution) -> tuple[Floats, Floats, Floats, Floats]:
     """Return (p, 1 − p, q, 1 − q) of the most powerful events of x against y (Neyman-Pearson), without the sure event.
 
-    For finite laws the events collect the outcomes by decreasing ratio of x to y. For Laplace laws of one scale the
-    events are 4001 half-lines that end between the locations; outside, p/q is constant.
+    For finite distributions the events collect the outcomes by decreasing ratio of x to y. For Laplace distributions of
+    one scale the events are 4001 half-lines that end between the locations; outside, p/q is constant.
 
     Raises
     ------
     OptionError
-        For other laws.
+        For other distributions.
     """
-    match law_x, law_y:
-        case FiniteLaw(), FiniteLaw():
-            with np.errstate(invalid="ignore"):  # an outcome that neither law allows goes last, as NaN
-                loss = np.asarray(law_x.log_probabilities) - np.asarray(law_y.log_probabilities)
+    match distribution_x, distribution_y:
+        case FiniteDistribution(), FiniteDistribution():
+            with np.errstate(invalid="ignore"):  # an outcome that neither distribution allows goes last, as NaN
+                loss = np.asarray(distribution_x.log_probabilities) - np.asarray(distribution_y.log_probabilities)
             order = np.argsort(-loss, kind="stable")
-            p, q = law_x.probabilities[order], law_y.probabilities[order]
+            p, q = distribution_x.probabilities[order], distribution_y.probabilities[order]
             (p_sum, q_sum), (p_rest, q_rest) = (
                 [np.cumsum(values) for values in (p, q)],
                 [np.cumsum(values[::-1])[::-1] for values in (p, q)],
             )
             return p_sum[:-1], p_rest[1:], q_sum[:-1], q_rest[1:]
-        case LaplaceLaw(), LaplaceLaw() if law_x.scale == law_y.scale:
-            ends = np.linspace(law_x.location, law_y.location, 4001)
-            if law_x.location <= law_y.location:
-                return law_x.cdf(ends), law_x.sf(ends), law_y.cdf(ends), law_y.sf(ends)
-            return law_x.sf(ends), law_x.cdf(ends), law_y.sf(ends), law_y.cdf(ends)
-    raise no_closed_form(law_x, law_y)
+        case LaplaceDistribution(), LaplaceDistribution() if distribution_x.scale == distribution_y.scale:
+            ends = np.linspace(distribution_x.location, distribution_y.location, 4001)
+            if distribution_x.location <= distribution_y.location:
+                return (
+                    distribution_x.cdf(ends),
+                    distribution_x.sf(ends),
+                    distribution_y.cdf(ends),
+                    distribution_y.sf(ends),
+                )
+            return distribution_x.sf(ends), distribution_x.cdf(ends), distribution_y.sf(ends), distribution_y.cdf(ends)
+    raise no_closed_form(distribution_x, distribution_y)
 
 
 _LONGEST = 2_000  # characters of a dataset in a report
@@ -133,7 +147,7 @@ class AuditCase:
     expected : Verdict
         NOT_REFUTED for a true version, REFUTED for a false one.
     exact : float, optional
-        Exact strength on this pair, from the mechanism's law; infinite where no finite claim holds.
+        Exact privacy parameter on this pair, from the mechanism's distribution; infinite where no finite claim holds.
     runs : int
         Runs on each dataset, enough for the expected verdict at alpha 1e-5 with every seed.
     resolution : float, optional
@@ -311,7 +325,7 @@ def select(experiments: Sequence[Experiment], names: Sequence[str], documents: S
     return chosen
 
 
-# Experiments, and audits whose exact strength on the pair follows from the mechanism's laws.
+# Experiments, and audits whose exact privacy parameter on the pair follows from the mechanism's distributions.
 
 RUNS = 200_000
 
@@ -327,14 +341,15 @@ def holds(
     """Return an audit that must not refute the claim.
 
     Options are `claim` (by default the mechanism's own), `distance`, `runs`, `resolution`, `cells`, and `exact`, which
-    is computed from the laws unless given.
+    is computed from the distributions unless given.
 
     Raises
     ------
     ClaimError
         If ε is claimed to be 0 and the audit would bound it instead of δ.
     OptionError
-        If the laws do not give the exact strength, or the mechanism has none, and `exact` is not given.
+        If the distributions do not give the exact privacy parameter, or the mechanism has none, and `exact` is not
+        given.
     """
     return _audit(Verdict.NOT_REFUTED, name, mechanism, pair, adjacency, note, options)
 
@@ -360,12 +375,13 @@ def _audit(
     if "exact" not in options:
         claim = claim_at(completed["claim"], options.get("distance", 1))
         try:
-            if not hasattr(mechanism, "law"):
-                raise OptionError("it has no law")
-            found = exact_strength(claim, *(mechanism.law(dataset) for dataset in pair))
+            if not hasattr(mechanism, "distribution"):
+                raise OptionError("it has no distribution")
+            found = exact_parameter(claim, *(mechanism.distribution(dataset) for dataset in pair))
         except OptionError as error:
             raise OptionError(
-                f"the laws of {mechanism} do not give the exact strength of {claim} ({error}); pass it as exact=, or "
+                f"the distributions of {mechanism} do not give the exact privacy parameter of {claim} ({error}); pass "
+                "it as exact=, or "
                 "exact=None if it is unknown.",
                 claim=claim,
             ) from error

@@ -1,4 +1,4 @@
-"""Blocks of a mechanism's outputs, for statements that need more than the hits of one event."""
+"""Blocks of a mechanism's outputs, for statements that need more than the counts of one event."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def outcome_counts(
     return total
 
 
-def event_hits(
+def event_counts(
     mechanism: Any,
     dataset: Any,
     events: Callable[[Outputs], npt.NDArray[np.bool_]],
@@ -47,7 +47,7 @@ def event_hits(
     seed: int,
     stream: int = 0,
 ) -> npt.NDArray[np.int64]:
-    """Return the hits of each event; `events` maps a block to booleans, shape (block,) or (block, n_events)."""
+    """Return the counts of each event; `events` maps a block to booleans, shape (block,) or (block, n_events)."""
     total: Any = 0
     for outputs in blocks(mechanism, dataset, runs, seed=seed, stream=stream):
         total = total + events(outputs).sum(axis=0, dtype=np.int64)
@@ -58,7 +58,7 @@ def event_hits(
 
 
 def proportion(
-    hits: int,
+    counts: int,
     trials: int,
     alpha: float,
     *,
@@ -67,9 +67,9 @@ def proportion(
     unit: float = 1.0,
     at: str = "",
 ) -> Point:
-    """Return `unit` times the share of hits with its limits; `low` and `high` are the stated range."""
-    lower, upper = probability_limits(hits, trials, alpha=alpha)
-    estimate = unit * hits / max(trials, 1)
+    """Return `unit` times the share of counts with its limits; `low` and `high` are the stated range."""
+    lower, upper = probability_limits(counts, trials, alpha=alpha)
+    estimate = unit * counts / max(trials, 1)
     return Point(at=at, estimate=estimate, lower=unit * lower, upper=unit * upper, low=low, high=high)
 
 
@@ -77,7 +77,7 @@ def proportion_result(
     statement: str,
     quantity: str,
     stated: tuple[float, float],
-    hits: int,
+    counts: int,
     *,
     runs: int,
     alpha: float,
@@ -87,7 +87,7 @@ def proportion_result(
     method: str = "exact limits of a probability (Clopper-Pearson)",
 ) -> StatementResult:
     """Return the result for one probability, whose trials are the runs unless `trials` is given."""
-    point = proportion(hits, runs if trials is None else trials, alpha, low=stated[0], high=stated[1])
+    point = proportion(counts, runs if trials is None else trials, alpha, low=stated[0], high=stated[1])
     return StatementResult(
         statement=statement,
         quantity=quantity,

@@ -21,7 +21,7 @@ __all__ = ["Fault", "entries"]
 
 @cache
 def entries() -> tuple[Fault, ...]:
-    """Return all faults, family by family; computed once, because their exact strengths take time.
+    """Return all faults, family by family; computed once, because their exact privacy parameters take time.
 
     Examples
     --------

@@ -12,7 +12,7 @@ from ...audit.claims.claim import Claim, claim_at
 from ...audit.datasets.adjacency import Adjacency
 from ...audit.datasets.domains import Domain
 from ...audit.errors import ClaimError
-from ..cases.experiment import check_bounded, strength_by_laws
+from ..cases.experiment import check_bounded, parameter_by_distributions
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +59,8 @@ class Fault:
     truth : Claim or None
         Strongest claim of this kind that is known to hold; None where no finite one holds for all datasets.
     exact : float or None
-        Exact strength on the pair, in the unit of the claim's and per step of the distance; infinite where nothing
-        holds, None where unknown.
+        Exact privacy parameter on the pair, in the unit of the claim's and per step of the distance; infinite where
+        nothing holds, None where unknown.
     runs : int
         Runs on each dataset with which an audit at alpha 1e-6 finds the bug with probability .999 or more.
     bits : bool
@@ -107,9 +107,9 @@ def fault(
 ) -> Fault:
     """Return a fault, with defaults read from the mechanism.
 
-    Claim and truth are by default those of the mechanism, the exact strength is that of its laws where they give it,
-    and cause and practice are in its docstring, in the form that `Flaw` describes. `bound_on` says which parameter of a
-    claim with a δ the audit bounds; None leaves the claim as stated.
+    Claim and truth are by default those of the mechanism, the exact privacy parameter is that of its distributions
+    where they give it, and cause and practice are in its docstring, in the form that `Flaw` describes. `bound_on` says
+    which parameter of a claim with a δ the audit bounds; None leaves the claim as stated.
 
     Raises
     ------
@@ -121,7 +121,7 @@ def fault(
     given = _stated_claim(name, mechanism, mechanism.claim if claim is None else claim, bound_on)
     known = mechanism.truth if truth is _OWN else truth
     at_distance = claim_at(given, pair.distance)
-    found = strength_by_laws(mechanism, (pair.x, pair.y), at_distance) if exact is None else exact
+    found = parameter_by_distributions(mechanism, (pair.x, pair.y), at_distance) if exact is None else exact
     _check_truth(name, mechanism, given, known, found)
     stated_cause, stated_practice = described(type(mechanism))
     return Fault(
@@ -160,7 +160,9 @@ def _stated_claim(name: str, mechanism: Any, claim: Any, bound_on: Literal["epsi
 
 
 def _check_truth(name: str, mechanism: Any, claim: Claim, truth: Claim | None, exact: float | None) -> None:
-    """Raise a `ClaimError` if the truth is of another kind than the claim, or no finite strength holds on the pair."""
+    """Raise a `ClaimError` if the truth is of another kind than the claim, or no finite privacy parameter holds on the
+    pair.
+    """
     if truth is None:
         return
     if not isinstance(truth, type(claim)):
@@ -173,7 +175,7 @@ def _check_truth(name: str, mechanism: Any, claim: Claim, truth: Claim | None, e
         )
     if exact is not None and math.isinf(exact):
         raise ClaimError(
-            f"{name}: no finite {claim.strength_name} holds on this pair, although the truth is {truth}; pass "
+            f"{name}: no finite {claim.parameter_name} holds on this pair, although the truth is {truth}; pass "
             "bound_on='delta' if the bug raises delta, or truth=None.",
             claim=claim,
             truth=truth,

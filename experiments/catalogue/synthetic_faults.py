@@ -52,6 +52,6 @@ def synthetic_faults() -> list[Fault]:
     ]  # fmt: skip
 
 
-def _exact(twin: Any, pair: NeighbouringPair) -> float:
-    """Exact loss of a twin that runs as a right generator."""
-    return exact_loss(twin.runs_as, pair.x, pair.y)
+def _exact(variant: Any, pair: NeighbouringPair) -> float:
+    """Exact loss of a variant that runs as a right generator."""
+    return exact_loss(variant.runs_as, pair.x, pair.y)

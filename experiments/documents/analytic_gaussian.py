@@ -92,12 +92,12 @@ def _sensitivity_versions() -> list[Case]:
     ]  # fmt: skip
 
 
-def _on_a_half_line(name: str, twin: Any, note: str, *, runs: int, loss: float | None = None) -> Case:
+def _on_a_half_line(name: str, variant: Any, note: str, *, runs: int, loss: float | None = None) -> Case:
     """Audit one bit of each output: whether its loss exceeds epsilon (or `loss`), an event that a pilot may miss."""
-    below = IsBelow(twin, loss_threshold(*_UNIT, twin.scale, twin.claim.epsilon if loss is None else loss))
-    whole = exact_delta(twin.law(0.0), twin.law(1.0), twin.claim.epsilon)
+    below = IsBelow(variant, loss_threshold(*_UNIT, variant.scale, variant.claim.epsilon if loss is None else loss))
+    whole = exact_delta(variant.distribution(0.0), variant.distribution(1.0), variant.claim.epsilon)
     note = f"{note}; delta of the whole output {whole:.3g}"
-    claim = replace(twin.claim, bound_on="delta")
+    claim = replace(variant.claim, bound_on="delta")
     return fails(name, below, _UNIT, Within("l2"), note, claim=claim, runs=runs)
 
 
@@ -106,7 +106,7 @@ def _statement_of(state: Callable[..., Case], name: str, mechanism: Any, pair: t
         name,
         f"delta {mechanism.delta:g} is attained at epsilon {mechanism.epsilon:g}",
         partial(attained_delta, mechanism, *pair),
-        exact=exact_delta(mechanism.law(pair[0]), mechanism.law(pair[1]), mechanism.epsilon),
+        exact=exact_delta(mechanism.distribution(pair[0]), mechanism.distribution(pair[1]), mechanism.epsilon),
         runs=_MANY,
         note=note,
     )
@@ -133,7 +133,7 @@ def _classical() -> tuple[Case, ...]:
     at_one, at_half = (GaussianMechanism(epsilon, 0.01, calibration="classical") for epsilon in (1.0, 0.5))
     beyond = faulty.ClassicalBeyondOneGaussian(10.0, 0.1)
     note = "classical Gaussian noise at epsilon 10, outputs with a loss above 11"
-    # At a loss of 10 only 20 hits on y are expected, each weighted with e^10.
+    # At a loss of 10 only 20 counts on y are expected, each weighted with e^10.
     return (
         _exact("G2-at-1", at_one, _UNIT, one, "classical Gaussian noise at epsilon 1, the largest of the theorem"),
         _exact("G2-at-half", at_half, _UNIT, one, "classical Gaussian noise at epsilon 0.5"),
@@ -199,5 +199,5 @@ def _scales() -> list[Case]:
         case(true_statement, "vector", vector, vector.scale, "exact calibration of three coordinates"),
         case(true_statement, "one-for-epsilon-at-1", at_one, at_one.right_scale,
             "hard-coded 1 for epsilon, at epsilon 1, no effect"),
-        *(case(false_statement, name, twin, twin.right_scale, note) for name, twin, note in wrong),
+        *(case(false_statement, name, variant, variant.right_scale, note) for name, variant, note in wrong),
     ]  # fmt: skip

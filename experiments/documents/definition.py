@@ -39,7 +39,7 @@ from ...mechanisms import (
 from ...mechanisms.local.randomised_response import HIDDEN
 from ...mechanisms.noise_samplers import draw_indices
 from ..cases.experiment import RUNS, Case, Experiment, fails, false_statement, holds, stated, true_statement
-from ..cases.simulate import blocks, event_hits, proportion, proportion_result
+from ..cases.simulate import blocks, event_counts, proportion, proportion_result
 from ..statements.figures import composition_figure, group_figure
 from ..statements.gaussian_statements import attained_delta
 
@@ -68,7 +68,7 @@ def _noise() -> list[Case]:
         ("gaussian", "Gaussian noise", gaussian, Within("l2")),
         ("binomial", "binomial noise", coins, Within("l1")),
     ):
-        exact = exact_delta(mechanism.law(0), mechanism.law(1), 1.0)
+        exact = exact_delta(mechanism.distribution(0), mechanism.distribution(1), 1.0)
         claim = replace(mechanism.claim, bound_on="delta")
         half, pure = replace(claim, delta=exact / 2), PureDP(1.0)
         measure, smallest = partial(attained_delta, mechanism, *pair), f"{words}, smallest delta at epsilon 1"
@@ -86,15 +86,15 @@ def loss_tail(
     mechanism: GaussianMechanism, low: float, high: float, *, runs: int, alpha: float, seed: int
 ) -> StatementResult:
     """Check that Pr[privacy loss > ε] lies in [low, high], for the answer 0 against one a sensitivity away."""
-    law_x, law_y = mechanism.law(0.0), mechanism.law(mechanism.sensitivity)
+    distribution_x, distribution_y = mechanism.distribution(0.0), mechanism.distribution(mechanism.sensitivity)
 
     def loses_more(outputs: Outputs) -> npt.NDArray[np.bool_]:
-        return law_x.log_density(outputs) - law_y.log_density(outputs) > mechanism.epsilon
+        return distribution_x.log_density(outputs) - distribution_y.log_density(outputs) > mechanism.epsilon
 
-    hits = int(event_hits(mechanism, 0.0, loses_more, runs, seed=seed)[0])
+    counts = int(event_counts(mechanism, 0.0, loses_more, runs, seed=seed)[0])
     statement = f"The probability that the privacy loss exceeds epsilon is between {low:.3g} and {high:.3g}."
     settings: dict[str, Any] = {"runs": runs, "alpha": alpha, "seed": seed, "largest_width": high}
-    return proportion_result(statement, "Pr[loss > epsilon]", (low, high), hits, **settings)
+    return proportion_result(statement, "Pr[loss > epsilon]", (low, high), counts, **settings)
 
 
 def _loss() -> list[Case]:
@@ -128,17 +128,17 @@ def number_exposed(
     from scipy.stats import binom  # takes long to import
 
     counts = exposed_counts(mechanism, n_people, runs, seed=seed)
-    total, law = int(counts @ np.arange(n_people + 1)), binom(n_people, delta)
+    total, distribution = int(counts @ np.arange(n_people + 1)), binom(n_people, delta)
     measured = (
-        ("mean", total, n_people * runs, n_people, law.mean()),
-        ("Pr[0]", int(counts[0]), runs, 1, law.pmf(0)),
-        ("Pr[1]", int(counts[1]), runs, 1, law.pmf(1)),
-        ("Pr[2 or more]", int(counts[2:].sum()), runs, 1, law.sf(1)),
+        ("mean", total, n_people * runs, n_people, distribution.mean()),
+        ("Pr[0]", int(counts[0]), runs, 1, distribution.pmf(0)),
+        ("Pr[1]", int(counts[1]), runs, 1, distribution.pmf(1)),
+        ("Pr[2 or more]", int(counts[2:].sum()), runs, 1, distribution.sf(1)),
     )
     each = alpha / len(measured)
     points = tuple(
-        proportion(hits, trials, each, low=float(stated), high=float(stated), unit=unit, at=name)
-        for name, hits, trials, unit, stated in measured
+        proportion(seen, trials, each, low=float(stated), high=float(stated), unit=unit, at=name)
+        for name, seen, trials, unit, stated in measured
     )
     return StatementResult(
         statement=f"The number of people exposed is Binomial({n_people}, {delta:g}).",
@@ -156,10 +156,10 @@ def nobody_exposed(
     mechanism: Any, n_people: int, least: float, *, runs: int, alpha: float, seed: int
 ) -> StatementResult:
     """Check that a run exposes nobody with probability at least `least`."""
-    hits = int(exposed_counts(mechanism, n_people, runs, seed=seed)[0])
+    counts = int(exposed_counts(mechanism, n_people, runs, seed=seed)[0])
     statement = f"A run exposes nobody with probability at least {least:g}."
     settings: dict[str, Any] = {"runs": runs, "alpha": alpha, "seed": seed, "largest_width": 1.0 - least}
-    return proportion_result(statement, "Pr[nobody exposed]", (least, 1.0), hits, **settings)
+    return proportion_result(statement, "Pr[nobody exposed]", (least, 1.0), counts, **settings)
 
 
 def _exposed() -> list[Case]:
@@ -308,12 +308,12 @@ class World:
     def _posterior(self, event: tuple[float, float], column: int) -> npt.NDArray[np.float64]:
         joint = np.zeros(len(self.secrets))
         for state in self.states:
-            law = self.mechanism.law(state[column])
-            inside = float(law.cdf(event[1]) - law.cdf(math.nextafter(event[0], -math.inf)))
+            distribution = self.mechanism.distribution(state[column])
+            inside = float(distribution.cdf(event[1]) - distribution.cdf(math.nextafter(event[0], -math.inf)))
             joint[self.secrets.index(state[0])] += state[3] * inside
         return np.asarray(joint / joint.sum())
 
-    def hits(self, column: int, runs: int, *, seed: int) -> npt.NDArray[np.int64]:
+    def counts(self, column: int, runs: int, *, seed: int) -> npt.NDArray[np.int64]:
         """Count each secret with each event in `runs` joint draws, shape (n_events, n_secrets)."""
         total = np.zeros((len(self.events), len(self.secrets)), dtype=np.int64)
         for secret, output in self._draws(column, runs, seed):
@@ -340,7 +340,7 @@ def posterior_ratio(world: World, limit: float, *, runs: int, alpha: float, seed
     Given the number of runs in an event, the number of these with the secret is binomial, with and without the row.
     The intervals for ratios of two probabilities therefore apply, with alpha shared equally by the events.
     """
-    with_row, without = (world.hits(column, runs, seed=seed) for column in (1, 2))
+    with_row, without = (world.counts(column, runs, seed=seed) for column in (1, 2))
     points = []
     for (low, high), x, y in zip(world.events, with_row, without, strict=True):
         seen = int(x.sum()), int(y.sum())

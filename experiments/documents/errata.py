@@ -43,7 +43,7 @@ def _in_words(entry: Entry) -> str:
     verdict = f"**{result.verdict.value}**"
     if not isinstance(result, StatementResult):
         claim = result.directed_claim
-        text = f"{verdict}: {claim.describe_strength(result.bound)}, claimed {number(claim.strength)}"
+        text = f"{verdict}: {claim.describe_parameter(result.bound)}, claimed {number(claim.parameter)}"
     else:
         worst = result.worst
         quantity = f"{result.quantity} at {worst.at}" if worst.at else result.quantity

@@ -19,9 +19,9 @@ from ...audit.results.statement_result import Point, StatementResult
 from ...mechanisms import (
     PUMPKIN_BIDS,
     CategoryCounts,
+    Distribution,
     EachCandidate,
     ExponentialMechanism,
-    Law,
     PermuteAndFlip,
     PostedPriceAuction,
     ReportNoisyMax,
@@ -29,7 +29,7 @@ from ...mechanisms import (
     utility_sensitivity,
 )
 from ..cases.experiment import RUNS, Case, Experiment, fails, false_statement, holds, stated, true_statement
-from ..cases.simulate import event_hits, outcome_counts, proportion, proportion_result
+from ..cases.simulate import event_counts, outcome_counts, proportion, proportion_result
 
 # Statements: the two halves of the loss, the slope, tails and single probabilities.
 
@@ -53,8 +53,8 @@ def loss_halves(
     if not still.any():
         raise DatasetError("every utility changes, so no loss isolates the normaliser; keep one candidate in place.")
     counts = [outcome_counts(mechanism, data, len(x), runs, seed=seed, stream=i) for i, data in enumerate((x, y))]
-    hits = [np.bincount(group, weights=each).astype(np.int64) for each in counts]
-    found = ratio_intervals(hits[0], runs, hits[1], runs, alpha=alpha)
+    seen = [np.bincount(group, weights=each).astype(np.int64) for each in counts]
+    found = ratio_intervals(seen[0], runs, seen[1], runs, alpha=alpha)
     estimate, lower, upper = (float(ends[still][0]) for ends in (found.observed, found.lower, found.upper))
     points = [Point(at="the normaliser", estimate=estimate, lower=lower, upper=upper, low=-half, high=half)]
     points += [
@@ -117,8 +117,8 @@ def utility_tail(
     points = []
     for t in ts:
         edge = u.max() - 2.0 / epsilon * (math.log(len(u) / n_best) + t)
-        hits, each = int(counts[u <= edge].sum()), alpha / len(ts)
-        points.append(proportion(hits, runs, each, high=1.0, unit=math.exp(t), at=f"t = {t:g}"))
+        seen, each = int(counts[u <= edge].sum()), alpha / len(ts)
+        points.append(proportion(seen, runs, each, high=1.0, unit=math.exp(t), at=f"t = {t:g}"))
     return StatementResult(
         statement="A utility (2/epsilon)(ln(|R|/|R_OPT|) + t) below the best has probability at most e^-t.",
         quantity="probability over e^-t",
@@ -135,10 +135,10 @@ def candidate_probability(
     mechanism: Any, dataset: Any, candidate: Any, low: float, high: float, *, runs: int, alpha: float, seed: int
 ) -> StatementResult:
     """Check that the probability of one candidate lies in [low, high]."""
-    hits = int(event_hits(mechanism, dataset, lambda outputs: np.asarray(outputs) == candidate, runs, seed=seed)[0])
+    counts = int(event_counts(mechanism, dataset, lambda outputs: np.asarray(outputs) == candidate, runs, seed=seed)[0])
     statement = f"The probability of candidate {candidate} is the stated one."
     settings: dict[str, Any] = {"runs": runs, "alpha": alpha, "seed": seed, "largest_width": 0.02}
-    return proportion_result(statement, "probability", (low, high), hits, **settings)
+    return proportion_result(statement, "probability", (low, high), counts, **settings)
 
 
 def more_often(
@@ -146,7 +146,7 @@ def more_often(
 ) -> StatementResult:
     """Check that the output `often` has a share of at least ½ of the runs that give `often` or `seldom`."""
     pair = np.array([often, seldom])
-    found = event_hits(mechanism, dataset, lambda outputs: np.equal.outer(outputs, pair), runs, seed=seed)
+    found = event_counts(mechanism, dataset, lambda outputs: np.equal.outer(outputs, pair), runs, seed=seed)
     return proportion_result(
         f"{often} is drawn at least as often as {seldom}.",
         "share",
@@ -228,7 +228,7 @@ def _best_of_two() -> list[Case]:
     ) -> Case:
         counts = (0.0, float(ahead))
         measure = partial(candidate_probability, mechanism, counts, 0, *allowed)
-        exact = float(mechanism.law(counts).probabilities[0])
+        exact = float(mechanism.distribution(counts).probabilities[0])
         return state(f"E7-{name}", claimed, measure, exact=exact, runs=_RUNS, note=note)  # type: ignore[no-any-return]
 
     right, half = ExponentialMechanism(EPSILON), ExponentialMechanism(EPSILON / 2)
@@ -273,9 +273,9 @@ def noisy_max_experiments() -> list[Experiment]:
             "Dwork & Roth (2014), Section 3.4 (report one-sided noisy arg-max)",
             (*_noisy_max("E9", "exponential"), _permute_and_flip())),
         about("E10",
-            "Noisy max with Gumbel noise has the law of the exponential mechanism; with exponential noise it has the "
-            "law of permute-and-flip.",
-            "Dwork & Roth (2014), Theorem 3.13 (which says otherwise); Ding et al. (2021)", _same_laws()),
+            "Noisy max with Gumbel noise has the distribution of the exponential mechanism; with exponential noise "
+            "it has the distribution of permute-and-flip.",
+            "Dwork & Roth (2014), Theorem 3.13 (which says otherwise); Ding et al. (2021)", _same_distributions()),
     ]  # fmt: skip
 
 
@@ -286,7 +286,9 @@ def patients(rows: list[tuple[str, ...]], disease: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class NamedMechanism:
-    """Run the mechanism that the dataset names, on fixed utilities; a 0-DP claim says that all have the same law."""
+    """Run the mechanism that the dataset names, on fixed utilities; a 0-DP claim says that all have the same
+    distribution.
+    """
 
     utilities: tuple[float, ...]
     mechanisms: tuple[tuple[str, Any], ...]
@@ -298,10 +300,10 @@ class NamedMechanism:
     def claim(self) -> PureDP:
         return PureDP(0.0)
 
-    def law(self, dataset: str) -> Law:
-        """Return the exact law of the mechanism with this name."""
-        law: Law = dict(self.mechanisms)[dataset].law(self.utilities)
-        return law
+    def distribution(self, dataset: str) -> Distribution:
+        """Return the exact distribution of the mechanism with this name."""
+        distribution: Distribution = dict(self.mechanisms)[dataset].distribution(self.utilities)
+        return distribution
 
     def sample(self, dataset: str, size: int, rng: np.random.Generator) -> Any:
         return dict(self.mechanisms)[dataset].sample(self.utilities, size, rng)
@@ -330,19 +332,19 @@ def _noisy_max(row: str, noise: Literal["laplace", "exponential"]) -> list[Case]
 
 def _value_released() -> Case:
     """Audit the release of the noisy count; its exact loss is reached at values below every count."""
-    twin = faulty.NoisyMaxReleasingValue(0.5, len(_DISEASES), counts=EachCandidate(patients, _DISEASES))
+    variant = faulty.NoisyMaxReleasingValue(0.5, len(_DISEASES), counts=EachCandidate(patients, _DISEASES))
     pair = [_DISEASES], [_DISEASES, _DISEASES]
-    log_x, log_y = (twin.law(rows).log_density(-1.0) for rows in pair)
+    log_x, log_y = (variant.distribution(rows).log_density(-1.0) for rows in pair)
     note = "release of the largest noisy count, a patient with all five diseases"
-    return fails("E8-value-released", twin, pair, AddRemove(), note, exact=float(log_x - log_y), runs=400_000)
+    return fails("E8-value-released", variant, pair, AddRemove(), note, exact=float(log_x - log_y), runs=400_000)
 
 
 def _permute_and_flip() -> Case:
-    closer, note = ((0.0, -3.0), (-1.0, -2.0)), "permute-and-flip, the law of noisy max with exponential noise"
+    closer, note = ((0.0, -3.0), (-1.0, -2.0)), "permute-and-flip, the distribution of noisy max with exponential noise"
     return holds("E9-permute-and-flip", PermuteAndFlip(1.0), closer, Within("linf"), note)
 
 
-def _same_laws() -> list[Case]:
+def _same_distributions() -> list[Case]:
     right = ("the exponential mechanism", ExponentialMechanism(1.0))
     one_sided = ("exponential noise", ReportNoisyMax(1.0, noise="exponential"))
     gumbel, coins = ("Gumbel noise", ReportNoisyMax(1.0, noise="gumbel")), ("permute-and-flip", PermuteAndFlip(1.0))
@@ -466,7 +468,7 @@ def _slopes() -> tuple[Case, ...]:
     def case(state: Any, name: str, mechanism: Any, sensitivity: float, note: str) -> Case:
         slope = EPSILON / (2 * sensitivity)
         measure = partial(fitted_slope, mechanism, UTILITIES, slope)
-        exact = float(np.diff(mechanism.law(UTILITIES).log_probabilities).mean())
+        exact = float(np.diff(mechanism.distribution(UTILITIES).log_probabilities).mean())
         return state(name, f"slope {slope:g}", measure, exact=exact, runs=RUNS, note=note)  # type: ignore[no-any-return]
 
     return (
@@ -527,8 +529,8 @@ def _auctions() -> list[Case]:
 
 def _best_prices() -> list[Case]:
     auction = PostedPriceAuction(40.0, _CENTS)
-    law = auction.law(PUMPKIN_BIDS)
-    share = {price: float(law.probabilities[auction.prices.index(price)]) for price in (1.0, 3.01)}
+    distribution = auction.distribution(PUMPKIN_BIDS)
+    share = {price: float(distribution.probabilities[auction.prices.index(price)]) for price in (1.0, 3.01)}
 
     def case(state: Any, best: float, other: float, note: str) -> Case:
         return state(  # type: ignore[no-any-return]

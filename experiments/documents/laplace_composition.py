@@ -14,7 +14,7 @@ from ...audit.datasets.adjacency import AddRemove, Local, Replace, Within
 from ...audit.results.statement_result import Point, StatementResult
 from ...mechanisms import (
     AdaptiveComposition,
-    ChainLaw,
+    ChainDistribution,
     GaussianMechanism,
     GeometricMechanism,
     GroupPrivacy,
@@ -25,7 +25,7 @@ from ...mechanisms import (
     LaplaceMechanism,
     ParallelComposition,
     RandomisedResponse,
-    ScalarLaw,
+    ScalarDistribution,
     SequentialComposition,
     exact_epsilon,
     faulty,
@@ -47,11 +47,11 @@ class AtEveryDistance:
         return self.claim
 
 
-def exact_distance(law: ScalarLaw, other: ScalarLaw, low: float, high: float) -> float:
+def exact_distance(distribution: ScalarDistribution, other: ScalarDistribution, low: float, high: float) -> float:
     """Return the largest distance of two distribution functions, on both sides of 10,001 points and at infinity."""
     points = np.linspace(low, high, 10_001)
     points = np.concatenate([points, np.nextafter(points, -np.inf), [np.finfo(float).max]])
-    return float(np.abs(law.cdf(points) - other.cdf(points)).max())
+    return float(np.abs(distribution.cdf(points) - other.cdf(points)).max())
 
 
 def cdf_distance(
@@ -60,21 +60,21 @@ def cdf_distance(
     """Check that the outputs have the distribution function of the mechanism `right`.
 
     With probability 1 − alpha the empirical distribution function is everywhere within √(ln(2/alpha)/(2 runs)) of the
-    true one (Dvoretzky-Kiefer-Wolfowitz with Massart's constant). This holds for every law, including jumps and NaN,
-    which counts as above every number. Rounding to the grid, by at most half a step, changes the function by at most
-    its largest slope times half a step.
+    true one (Dvoretzky-Kiefer-Wolfowitz with Massart's constant). This holds for every distribution, including jumps
+    and NaN, which counts as above every number. Rounding to the grid, by at most half a step, changes the function by
+    at most its largest slope times half a step.
 
     References
     ----------
     Massart (1990), The tight constant in the Dvoretzky-Kiefer-Wolfowitz inequality.
     """
-    law = right.law(dataset)
+    distribution = right.distribution(dataset)
     outputs = np.concatenate(
         [np.asarray(part, dtype=np.float64) for part in blocks(mechanism, dataset, runs, seed=seed, stream=0)]
     )
     outputs[np.isnan(outputs)] = np.inf
     outputs.sort()
-    expected = law.cdf(outputs)
+    expected = distribution.cdf(outputs)
     ranks = np.arange(runs) / runs
     observed = float(max((ranks + 1 / runs - expected).max(), (expected - ranks).max()))
     radius = math.sqrt(math.log(2 / alpha) / (2 * runs))
@@ -111,8 +111,8 @@ def experiments() -> list[Experiment]:
     about = partial(stated, DOCUMENT)
     return [
         about("L1",
-            "mu - b sgn(xi) ln(1 - 2|xi|) has the Laplace law with location mu and scale b, where xi is uniform on "
-            "(-1/2, 1/2).",
+            "mu - b sgn(xi) ln(1 - 2|xi|) has the Laplace distribution with location mu and scale b, where xi is "
+            "uniform on (-1/2, 1/2).",
             "Devroye (1986), Section II.2 (inversion); two misprints of the formula", (*_distribution(), *_samplers())),
         about("L2",
             "The distance between two datasets is the size of their symmetric difference; neighbours are at distance "
@@ -140,7 +140,9 @@ def _distribution() -> list[Case]:
     reach = 40 * right.scale
 
     def case(state: Any, name: str, mechanism: Any, answer: float, note: str, runs: int = _RUNS) -> Case:
-        exact = exact_distance(mechanism.law(answer), right.law(answer), answer - reach, answer + reach)
+        exact = exact_distance(
+            mechanism.distribution(answer), right.distribution(answer), answer - reach, answer + reach
+        )
         measure = partial(cdf_distance, mechanism, right, answer)
         claimed = f"Laplace with location {answer:g} and scale {right.scale:g}"
         return state(f"L1-{name}", claimed, measure, exact=exact, runs=runs, note=note)  # type: ignore[no-any-return]
@@ -219,9 +221,12 @@ def _sums() -> list[Case]:
     )
     bits = GroupTightMechanism(EPSILON, 0.05, start=0.05), GroupTightMechanism(EPSILON / 2, 0.02, start=0.1)
     both = SequentialComposition(bits)
-    # A product law has a closed form at delta 0 only; a chain law that starts with a finite law has one at every delta.
-    law_x, law_y = (ChainLaw(bits[0].law(n), (bits[1].law(n),) * 2) for n in (1, 2))
-    deltas: Any = {"exact": exact_epsilon(law_x, law_y, sum(bit.delta for bit in bits))}
+    # A product distribution has a closed form at delta 0 only; a chain distribution that starts with a finite
+    # distribution has one at every delta.
+    distribution_x, distribution_y = (
+        ChainDistribution(bits[0].distribution(n), (bits[1].distribution(n),) * 2) for n in (1, 2)
+    )
+    deltas: Any = {"exact": exact_epsilon(distribution_x, distribution_y, sum(bit.delta for bit in bits))}
     adaptive = AdaptiveComposition(RandomisedResponse(1.0), then_laplace, LaplaceMechanism(EPSILON).claim)
     gaussian = AdaptiveComposition(RandomisedResponse(1.0), then_gaussian, GaussianMechanism(EPSILON, 0.05).claim)
     shared = faulty.SharedNoiseLaplace(EPSILON, (len, sum))

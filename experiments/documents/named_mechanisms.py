@@ -255,7 +255,7 @@ def _compositions() -> list[Case]:
     fold, search = RandomisedResponseFold(each, k), UpAndDown(each, k)
     root = faulty.UndercountedComposition(RandomisedResponse(each), k, charged=math.sqrt(k))
     pair, local = (0, 1), Local()
-    exact = ApproxDP(exact_epsilon(fold.law(0), fold.law(1), slack), slack)
+    exact = ApproxDP(exact_epsilon(fold.distribution(0), fold.distribution(1), slack), slack)
     short = ApproxDP(math.sqrt(k) * each, slack)
     return [
         holds("M8-fold", fold, pair, local, "eight randomised responses, tight claim"),

@@ -18,7 +18,15 @@ from ...audit.events.outputs import Outputs
 from ...audit.inference.binomial_tails import limits
 from ...audit.inference.renyi_lower_bound import renyi_lower
 from ...audit.results.statement_result import Point, StatementResult
-from ...mechanisms import FiniteLaw, LaplaceMechanism, Law, RandomisedResponseFold, UpAndDown, composed, exact_renyi
+from ...mechanisms import (
+    Distribution,
+    FiniteDistribution,
+    LaplaceMechanism,
+    RandomisedResponseFold,
+    UpAndDown,
+    composed,
+    exact_renyi,
+)
 from ...mechanisms.local.randomised_response import check_rounds
 from ...mechanisms.noise_samplers import laplace_on_grid, pieces
 from ...mechanisms.queries import identity, real_answer
@@ -26,14 +34,14 @@ from ..cases.experiment import (
     RUNS,
     Case,
     Experiment,
-    exact_strength,
+    exact_parameter,
     fails,
     false_statement,
     holds,
     stated,
     true_statement,
 )
-from ..cases.simulate import blocks, event_hits
+from ..cases.simulate import blocks, event_counts
 from ..statements.figures import boundary_figure
 
 # Statements: Rényi divergences, and the probabilities of events of all sizes.
@@ -115,10 +123,12 @@ def divergence(
             total += np.bincount(np.searchsorted(edges, np.asarray(outputs), side="right"), minlength=_CELLS)
         return total
 
-    hits_x, hits_y = cells(x, 0), cells(y, 1)
-    law_x, law_y = (FiniteLaw.from_log_weights(np.log(hits + 0.5)) for hits in (hits_x, hits_y))
-    estimate = exact_renyi(law_x, law_y, order)
-    lower = float(renyi_lower(hits_x, hits_y, order, alpha=alpha))
+    count_x, count_y = cells(x, 0), cells(y, 1)
+    distribution_x, distribution_y = (
+        FiniteDistribution.from_log_weights(np.log(counts + 0.5)) for counts in (count_x, count_y)
+    )
+    estimate = exact_renyi(distribution_x, distribution_y, order)
+    lower = float(renyi_lower(count_x, count_y, order, alpha=alpha))
     return StatementResult(
         statement=f"The Rényi divergence of order {order:g} is at most {stated:.4g}.",
         quantity=f"Rényi divergence of order {order:g}",
@@ -153,9 +163,9 @@ def events_of_all_sizes(
 
     each = alpha / (4 * len(thresholds))
     (p, p_low, p_high), (q, q_low, q_high) = (
-        (hits / runs, *limits(hits.astype(np.float64), runs, alpha=each))
-        for hits in (
-            event_hits(mechanism, dataset, is_below, runs, seed=seed, stream=stream)
+        (counts / runs, *limits(counts.astype(np.float64), runs, alpha=each))
+        for counts in (
+            event_counts(mechanism, dataset, is_below, runs, seed=seed, stream=stream)
             for stream, dataset in enumerate((x, y))
         )
     )
@@ -251,7 +261,7 @@ def _divergences() -> list[Case]:
 
 
 def _renyi(mechanism: Any, pair: tuple[Any, Any], order: float) -> float:
-    return exact_renyi(mechanism.law(pair[0]), mechanism.law(pair[1]), order)
+    return exact_renyi(mechanism.distribution(pair[0]), mechanism.distribution(pair[1]), order)
 
 
 def laplace_divergence(fold: LaplaceFold, order: float) -> float:
@@ -286,7 +296,7 @@ def _preservation() -> list[Case]:
         ("laplace-1-order-8", laplace, (0.0, 1.0), 8, "one Laplace mechanism, order 8"),
     ):
         claim = ProbabilityPreservation(order, max(_renyi(mechanism, way, order) for way in (pair, pair[::-1])))
-        exact = exact_strength(claim, mechanism.law(pair[0]), mechanism.law(pair[1]))
+        exact = exact_parameter(claim, mechanism.distribution(pair[0]), mechanism.distribution(pair[1]))
         adjacency = Within("linf") if mechanism is laplace else _LOCAL
         cases.append(holds(f"R2-{name}", mechanism, pair, adjacency, note, claim=claim, exact=exact))
     fold = LaplaceFold(0.3, 10)
@@ -297,7 +307,7 @@ def _preservation() -> list[Case]:
         few, many = RandomisedResponseFold(each, n), RandomisedResponseFold(each, k)
         claim = ProbabilityPreservation(order, _renyi(few, (0, 1), order))
         note = f"{k} randomised responses, divergence of {n}"
-        exact = exact_strength(claim, many.law(0), many.law(1))
+        exact = exact_parameter(claim, many.distribution(0), many.distribution(1))
         cases.append(fails(f"R2-{name}", many, (0, 1), _LOCAL, note, claim=claim, exact=exact))
     return cases
 
@@ -305,27 +315,33 @@ def _preservation() -> list[Case]:
 def _folds() -> list[Case]:
     cases: list[Case] = []
 
-    def case(name: str, mechanism: Any, pair: tuple[Any, Any], laws: tuple[Law, Law] | None, note: str) -> None:
+    def case(
+        name: str,
+        mechanism: Any,
+        pair: tuple[Any, Any],
+        distributions: tuple[Distribution, Distribution] | None,
+        note: str,
+    ) -> None:
         n = mechanism.n
         claim = NFoldComposition(mechanism.epsilon_each, n)
-        exact = None if laws is None else exact_strength(claim, *laws)
+        exact = None if distributions is None else exact_parameter(claim, *distributions)
         options: Any = {"claim": claim, "exact": exact, "resolution": _FAR[n]}
         cases.append(holds(f"R3-{name}-{n}", mechanism, pair, _LOCAL, f"{note}, n = {n}", **options))
 
     for n in FOLDS:
         fold, laplace = RandomisedResponseFold(EPSILON, n), LaplaceMechanism(EPSILON)
-        case("response", fold, (0, 1), (fold.law(0), fold.law(1)), "randomised response")
-        known = (laplace.law(0.0), laplace.law(1.0)) if n == 1 else None
+        case("response", fold, (0, 1), (fold.distribution(0), fold.distribution(1)), "randomised response")
+        known = (laplace.distribution(0.0), laplace.distribution(1.0)) if n == 1 else None
         case("laplace", LaplaceFold(EPSILON, n), (0.0, 1.0), known, "Laplace noise")
     for n, pair in _INSIDE.items():
         each = EPSILON if n < 100 else EPSILON / 2  # at 0.1 no event of this pair is near the boundary
         search, laplace_search = UpAndDown(each, n), LaplaceFold(each, n, is_adaptive=True)
-        laws = search.law(pair[0]), search.law(pair[1])
-        case("response-adaptive", search, pair, laws, "randomised response, adaptive questions")
+        distributions = search.distribution(pair[0]), search.distribution(pair[1])
+        case("response-adaptive", search, pair, distributions, "randomised response, adaptive questions")
         case("laplace-adaptive", laplace_search, pair, None, "Laplace noise, adaptive questions")
         search = UpAndDown(EPSILON, n)
-        laws = search.law(-n), search.law(n + 1)
-        case("response-beyond", search, (-n, n + 1), laws, "adaptive questions, values beyond all thresholds")
+        distributions = search.distribution(-n), search.distribution(n + 1)
+        case("response-beyond", search, (-n, n + 1), distributions, "adaptive questions, values beyond all thresholds")
     vector = composed(LaplaceMechanism(EPSILON), 10)
     rest: Any = {"claim": NFoldComposition(EPSILON, 10), "exact": None, "runs": RUNS // 2, "resolution": _FAR[10]}
     note = "ten Laplace answers instead of their sum"
@@ -347,7 +363,7 @@ def _more_folds() -> list[Case]:
         (fails, "four-times-adaptive", UpAndDown(EPSILON, 40), (-40, 41), "40 adaptive responses, claim for 10"),
         (fails, "nine-times", RandomisedResponseFold(EPSILON, 90), (0, 1), "90 randomised responses, claim for 10"),
     ):
-        exact = exact_strength(claim, mechanism.law(pair[0]), mechanism.law(pair[1]))
+        exact = exact_parameter(claim, mechanism.distribution(pair[0]), mechanism.distribution(pair[1]))
         runs = _MANY if name.startswith("four") else RUNS
         options: Any = {"claim": claim, "exact": exact, "runs": runs}
         options |= {"resolution": _FAR[10]} if audit is holds else {}

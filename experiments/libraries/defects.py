@@ -1,4 +1,4 @@
-"""Defects of released code that the search finds, each with a twin that keeps its claim.
+"""Defects of released code that the search finds, each with a variant that keeps its claim.
 
 docs/findings.md explains them.
 """
@@ -61,11 +61,11 @@ class Defect:
     library: Library
     by: Literal["values", "low bits"]
     broken: Searched
-    twin: Searched
+    variant: Searched
 
 
 def defects() -> list[Defect]:
-    """Return every defect with its twin."""
+    """Return every defect with its variant."""
     return [*_models(), *_tools(), *_thresholds(), *_low_bits(), _exposed_mean(), *_parts(), _mean_of_whole_numbers()]
 
 
@@ -73,21 +73,21 @@ def _defect(
     library: Library,
     name: str,
     broken: tuple[str, Callable[[], Any], Domain],
-    twin: tuple[str, Callable[[], Any], Domain],
+    variant: tuple[str, Callable[[], Any], Domain],
     runs: int,
     search_runs: int,
     *,
     by: Literal["values", "low bits"] = "values",
     adjacency: Adjacency | None = None,
-    twin_adjacency: Adjacency | None = None,
+    variant_adjacency: Adjacency | None = None,
 ) -> Defect:
     """Return a defect whose two versions, each (words, make, domain), have the same numbers of runs."""
     sizes = {"runs": runs, "search_runs": search_runs}
     first, second = (
         Searched(words=words, make=make, domain=domain, adjacency=given, **sizes)
-        for (words, make, domain), given in ((broken, adjacency), (twin, twin_adjacency or adjacency))
+        for (words, make, domain), given in ((broken, adjacency), (variant, variant_adjacency or adjacency))
     )
-    return Defect(name=name, library=library, by=by, broken=first, twin=second)
+    return Defect(name=name, library=library, by=by, broken=first, variant=second)
 
 
 def _models() -> list[Defect]:
@@ -146,8 +146,8 @@ def _tools() -> list[Defect]:
     def missing(name: str, known: float, search_runs: int, most: int) -> Defect:
         make = of_rows(name, known)
         broken = "rows of NaN, 0 and 1", make, Rows(values=(_NAN, 0.0, 1.0), most=most)
-        twin = "rows of 0 and 1", make, Rows(values=(0.0, 1.0), most=most)
-        return _defect("diffprivlib", name, broken, twin, 20_000, search_runs)
+        variant = "rows of 0 and 1", make, Rows(values=(0.0, 1.0), most=most)
+        return _defect("diffprivlib", name, broken, variant, 20_000, search_runs)
 
     narrow, from_0 = ("bounds from 9 to 10", "nansum", 9.0, 10.0), ("bounds from 0 to 1", "nansum", 0.0, 1.0)
     large, small = ("bounds 2⁵² and 2⁵² + 1", "sum", 2.0**52, 2.0**52 + 1), ("bounds 0 and 1", "sum", 0.0, 1.0)
@@ -177,8 +177,8 @@ def _thresholds() -> list[Defect]:
         return lambda: replace(from_opendp(measurement(threshold)), claim=from_opendp(measurement(claimed)).claim)
 
     broken = "counts from 3 on", counts(3, 3), words
-    twin = "counts from 4 on, with the claim of 3", counts(4, 3), words
-    return [_defect("opendp", "make_laplace_threshold", broken, twin, 20_000, 80_000)]
+    variant = "counts from 4 on, with the claim of 3", counts(4, 3), words
+    return [_defect("opendp", "make_laplace_threshold", broken, variant, 20_000, 80_000)]
 
 
 def _low_bits() -> list[Defect]:
@@ -197,7 +197,7 @@ def _low_bits() -> list[Defect]:
     laplace, released = noise("LaplaceMechanism", 1.0, 1.0), ("unmodified release", continuous, answers)
     one = Within("l1", 1.0)
     return [
-        _defect("diffprivlib", "Laplace", released, on_grid, 20_000, 20_000, by="low bits", twin_adjacency=one),
+        _defect("diffprivlib", "Laplace", released, on_grid, 20_000, 20_000, by="low bits", variant_adjacency=one),
         _defect(
             "pydp", "GaussianMechanism", gaussian, ("LaplaceMechanism", laplace, answers), 50_000, 50_000, by="low bits"
         ),
@@ -258,11 +258,11 @@ def _mean_of_whole_numbers() -> Defect:
 
 
 def _exposed_mean() -> Defect:
-    """Return `private_mean` of DP-Auditorium, with a mean whose noise does not depend on the noisy count as twin."""
+    """Return `private_mean` of DP-Auditorium, with a mean whose noise does not depend on the noisy count as variant."""
     unit, name = Rows(low=0.0, high=1.0), "private_mean of DP-Auditorium, by its definition"
     broken = "noise scaled by a noisy count", lambda: ExposedMean(1.0), unit
-    twin = "a noisy sum over a noisy count", lambda: BoundedMean(1.0, 0.0, 1.0), unit
-    return _defect("", name, broken, twin, 20_000, 20_000, adjacency=AddRemove())
+    variant = "a noisy sum over a noisy count", lambda: BoundedMean(1.0, 0.0, 1.0), unit
+    return _defect("", name, broken, variant, 20_000, 20_000, adjacency=AddRemove())
 
 
 def _of(module: str, name: str) -> Any:

@@ -255,12 +255,12 @@ def _known_of(tool: str, options: dict[str, Any]) -> str:
 
 
 def _found(public: PublicCallable, *, cost: int) -> Iterator[Target]:
-    """Yield the defects of a callable that searches found, and their twins."""
+    """Yield the defects of a callable that searches found, and their variants."""
     is_model = public.name.startswith("models.")
     for defect in defects():
         if defect.library != "diffprivlib" or defect.by != "values" or defect.name.partition(",")[0] != public.short:
             continue
-        for searched, known in ((defect.broken, _DEFECTS[public.short]), (defect.twin, "")):
+        for searched, known in ((defect.broken, _DEFECTS[public.short]), (defect.variant, "")):
             yield _searched(public, searched, cost, is_model, defect.name.partition(", ")[2], known)
 
 

@@ -20,8 +20,8 @@ import numpy.typing as npt
 from ...audit.claims.claim import Claim, PureDP
 from ...audit.datasets.adjacency import AddRemove
 from ...audit.datasets.domains import Rows
-from ...mechanisms import CategoryCounts, Law, NoisyThreshold, ReportNoisyMax
-from ...mechanisms.laws.laws import ABOVE, BELOW, STOPPED
+from ...mechanisms import CategoryCounts, Distribution, NoisyThreshold, ReportNoisyMax
+from ...mechanisms.distributions.distributions import ABOVE, BELOW, STOPPED
 from ...mechanisms.noise_samplers import Floats
 from ...mechanisms.queries import candidate_scores
 from .entry import Entry, entry
@@ -41,10 +41,10 @@ AnswerList = tuple[Comparison | float, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerListLaw(Law):
-    """The law of lists, computed from the law of the same outputs as rows of numbers."""
+class AnswerListDistribution(Distribution):
+    """The distribution of lists, computed from the distribution of the same outputs as rows of numbers."""
 
-    rows: Law
+    rows: Distribution
     n_answers: int
     releases_values: bool
 
@@ -98,9 +98,9 @@ class AnswerLists:
     def claim(self) -> Claim:
         return self.compares.claim
 
-    def law(self, dataset: Any) -> AnswerListLaw:
+    def distribution(self, dataset: Any) -> AnswerListDistribution:
         n_answers = len(candidate_scores(self.compares.queries, dataset))
-        return AnswerListLaw(self.compares.law(dataset), n_answers, self.compares.release_value)
+        return AnswerListDistribution(self.compares.distribution(dataset), n_answers, self.compares.release_value)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> npt.NDArray[np.object_]:
         """Draw `size` independent lists as tuples, shape (size,)."""
@@ -140,7 +140,7 @@ _PAIR: Final = [0, 1], [0, 1, 0]
 
 
 def entries() -> list[Entry]:
-    """Return the suite; `exact` is computed from the laws."""
+    """Return the suite; `exact` is computed from the distributions."""
     return [*_means(), *_noisy_maxima(), *_sparse_vectors()]
 
 

@@ -25,24 +25,24 @@ from ...audit.datasets.adjacency import Adjacency, Local, Within
 from ...audit.datasets.domains import Answers, Domain, Values
 from ...audit.errors import ClaimError, DatasetError
 from ...mechanisms import (
-    FiniteLaw,
+    Distribution,
+    FiniteDistribution,
     LaplaceMechanism,
-    Law,
     NoisyThreshold,
-    ProductLaw,
+    ProductDistribution,
     ReportNoisyMax,
     SparseVector,
     composed,
 )
 from ...mechanisms.composition import total_budget
+from ...mechanisms.distributions.divergences import ReferenceMechanism, check_rule
 from ...mechanisms.faulty import (
     SparseVectorReleasingValue,
     SparseVectorUnscaledNoise,
     SparseVectorWithoutCutoff,
     SparseVectorWithoutQueryNoise,
 )
-from ...mechanisms.faulty.selection import LargestNoisyCount, MaximumLaplaceLaw
-from ...mechanisms.laws.divergences import ReferenceMechanism, check_rule
+from ...mechanisms.faulty.selection import LargestNoisyCount, MaximumLaplaceDistribution
 from ...mechanisms.noise_samplers import Floats, Integers, pieces
 from ...mechanisms.queries import check_count, identity, whole_answer
 from .entry import Entry, entry
@@ -133,10 +133,10 @@ class Rappor:
         hashes = (murmurhash3_32(str(value), seed) for seed in range(self.n_hashes))
         return tuple(sorted({int(number) % self.n_bits for number in hashes}))
 
-    def law(self, dataset: Any) -> ProductLaw:
-        """Return the exact law of the reported bits."""
-        marginals = (FiniteLaw((math.log1p(-one), math.log(one))) for one in self._probabilities(dataset))
-        return ProductLaw(tuple(marginals))
+    def distribution(self, dataset: Any) -> ProductDistribution:
+        """Return the exact distribution of the reported bits."""
+        marginals = (FiniteDistribution((math.log1p(-one), math.log(one))) for one in self._probabilities(dataset))
+        return ProductDistribution(tuple(marginals))
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> npt.NDArray[np.uint8]:
         """Draw `size` independent reports of 0 and 1, shape (size, n_bits), uint8."""
@@ -157,15 +157,17 @@ class Rappor:
 
 
 @dataclass(frozen=True, slots=True)
-class SideBySideLaw(Law):
-    """The joint law of independent rows of the same width, whose coordinates may be dependent."""
+class SideBySideDistribution(Distribution):
+    """The joint distribution of independent rows of the same width, whose coordinates may be dependent."""
 
-    parts: tuple[Law, ...]
+    parts: tuple[Distribution, ...]
 
     def log_density(self, outputs: npt.ArrayLike) -> Floats:
         """Return the log-density of each row of `outputs`, shape (size, n_parts * width)."""
         blocks = np.split(np.asarray(outputs, dtype=np.float64), len(self.parts), axis=1)
-        return np.asarray(sum(law.log_density(block) for law, block in zip(self.parts, blocks, strict=True)))
+        return np.asarray(
+            sum(distribution.log_density(block) for distribution, block in zip(self.parts, blocks, strict=True))
+        )
 
     def is_comparable(self, other: Self) -> bool:
         return len(self.parts) == len(other.parts) and all(
@@ -199,8 +201,8 @@ class SideBySide:
     def claim(self) -> Claim:
         return total_budget(part.claim for part in self.parts)
 
-    def law(self, dataset: Any) -> SideBySideLaw:
-        return SideBySideLaw(tuple(part.law(dataset) for part in self.parts))
+    def distribution(self, dataset: Any) -> SideBySideDistribution:
+        return SideBySideDistribution(tuple(part.distribution(dataset) for part in self.parts))
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
         """Draw `size` independent rows, shape (size, n_parts * width), float64."""
@@ -274,22 +276,22 @@ class TruncatedGeometric:
     def claim(self) -> PureDP:
         return PureDP(self.epsilon)
 
-    def distribution(self, count: int) -> list[int]:
+    def cumulative(self, count: int) -> list[int]:
         """Return d times Pr[output ≤ z] for z = 0 … n."""
         d, step, base = self.denominator, 2**self.k, 2**self.k + 1
         below = [step ** (count - z) * base ** (self.n - (count - z)) for z in range(count)]
         above = [d - step ** (z - count + 1) * base ** (self.n - 1 - (z - count)) for z in range(count, self.n)]
         return [*below, *above, d]
 
-    def law(self, dataset: Any) -> FiniteLaw:
-        """Return the exact law of the output."""
-        weights = np.diff(self.distribution(self._count(dataset)), prepend=0)
-        return FiniteLaw(tuple((np.log(weights) - math.log(self.denominator)).tolist()))
+    def distribution(self, dataset: Any) -> FiniteDistribution:
+        """Return the exact distribution of the output."""
+        weights = np.diff(self.cumulative(self._count(dataset)), prepend=0)
+        return FiniteDistribution(tuple((np.log(weights) - math.log(self.denominator)).tolist()))
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
         """Draw `size` independent outputs in range(n + 1), shape (size,), int64."""
         numbers = rng.integers(1, self.denominator, size, endpoint=True)
-        return np.searchsorted(self.distribution(self._count(dataset)), numbers).astype(np.int64, copy=False)
+        return np.searchsorted(self.cumulative(self._count(dataset)), numbers).astype(np.int64, copy=False)
 
     def _count(self, dataset: Any) -> int:
         count = whole_answer(identity, dataset)
@@ -352,19 +354,19 @@ def published_bound(name: str, exact: float) -> float:
 def _entry(
     name: str, mechanism: Any, pair: tuple[Any, Any], domain: Domain, note: str = "", adjacency: Adjacency = _ALL_MOVE
 ) -> Entry:
-    exact = _largest_loss(*(mechanism.law(dataset) for dataset in pair))
+    exact = _largest_loss(*(mechanism.distribution(dataset) for dataset in pair))
     published = published_bound(name, exact)
     return entry(name, mechanism, pair, adjacency, domain, note, exact=exact, published=published)
 
 
-def _largest_loss(law_x: Any, law_y: Any) -> float:
+def _largest_loss(distribution_x: Any, distribution_y: Any) -> float:
     """Return the supremum of the log-likelihood ratio of x to y."""
-    if isinstance(law_x, MaximumLaplaceLaw):
+    if isinstance(distribution_x, MaximumLaplaceDistribution):
         # A ratio of log-concave distribution functions decreases if no answer of y is smaller than that of x, and is
         # constant below all answers.
-        below_all = min(*law_x.locations, *law_y.locations) - law_x.scale
-        return float(law_x.log_density(below_all) - law_y.log_density(below_all))
-    return float(law_x.epsilon_from(law_y, 0.0))
+        below_all = min(*distribution_x.locations, *distribution_y.locations) - distribution_x.scale
+        return float(distribution_x.log_density(below_all) - distribution_y.log_density(below_all))
+    return float(distribution_x.epsilon_from(distribution_y, 0.0))
 
 
 def _of_few_answers() -> list[Entry]:

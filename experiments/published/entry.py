@@ -14,11 +14,11 @@ from ...audit.datasets.domains import Domain
 class Entry:
     """A mechanism of a published suite.
 
-    The mechanism has ``sample(dataset, size, rng)``, and ``law(dataset)`` where the law of the output is known. `claim`
-    is that of the suite, `domain` that of a search. x and y are the pair with the largest known loss, of which x is the
-    more likely side, and `exact` is the supremum of the log-likelihood ratio there, in nats; infinite if some outputs
-    occur on x only. `published` is the largest published lower bound at confidence .9 that does not exceed it, and
-    `note` states the bug or the difficulty.
+    The mechanism has ``sample(dataset, size, rng)``, and ``distribution(dataset)`` where the distribution of the output
+    is known. `claim` is that of the suite, `domain` that of a search. x and y are the pair with the largest known loss,
+    of which x is the more likely side, and `exact` is the supremum of the log-likelihood ratio there, in nats; infinite
+    if some outputs occur on x only. `published` is the largest published lower bound at confidence .9 that does not
+    exceed it, and `note` states the bug or the difficulty.
     """
 
     name: str
@@ -35,7 +35,7 @@ class Entry:
     @property
     def is_broken(self) -> bool:
         """Whether the exact loss exceeds the claim."""
-        return self.exact > self.claim.strength * (1 + 1e-9)
+        return self.exact > self.claim.parameter * (1 + 1e-9)
 
 
 def entry(
@@ -50,7 +50,7 @@ def entry(
     claim: Claim | None = None,
     published: float | None = None,
 ) -> Entry:
-    """Return an entry, by default with the mechanism's own claim and the exact loss according to its laws."""
+    """Return an entry, by default with the mechanism's own claim and the exact loss according to its distributions."""
     x, y = pair
     return Entry(
         name=name,
@@ -60,7 +60,7 @@ def entry(
         domain=domain,
         x=x,
         y=y,
-        exact=float(mechanism.law(x).epsilon_from(mechanism.law(y), 0.0)) if exact is None else exact,
+        exact=float(mechanism.distribution(x).epsilon_from(mechanism.distribution(y), 0.0)) if exact is None else exact,
         published=published,
         note=note,
     )
@@ -68,5 +68,5 @@ def entry(
 
 def loss_at(output: float, mechanism: Any, pair: tuple[Any, Any]) -> float:
     """Return the log-likelihood ratio of an output."""
-    x, y = (mechanism.law(dataset) for dataset in pair)
+    x, y = (mechanism.distribution(dataset) for dataset in pair)
     return float(x.log_density(output) - y.log_density(output))

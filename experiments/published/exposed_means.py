@@ -12,18 +12,18 @@ import numpy.typing as npt
 
 from ...audit.claims.claim import PureDP, check_number
 from ...audit.errors import DatasetError
-from ...mechanisms import LaplaceLaw, ScalarLaw
-from ...mechanisms.laws.laws import quadrature
+from ...mechanisms import LaplaceDistribution, ScalarDistribution
+from ...mechanisms.distributions.distributions import quadrature
 from ...mechanisms.noise_samplers import Floats, fill_laplace, pieces
 
-# The law of the ratio of a noisy sum to a noisy count, and the output grid of means.
+# The distribution of the ratio of a noisy sum to a noisy count, and the output grid of means.
 
 
 STEP: Final = 2.0**-30
 """Step of the output grid of means, the same for every dataset although the noise scale depends on the dataset."""
 
 _REACH: Final = 45.0
-_STANDARD: Final = LaplaceLaw(0.0, 1.0)
+_STANDARD: Final = LaplaceDistribution(0.0, 1.0)
 
 
 def rows_as_numbers(dataset: Any) -> Floats:
@@ -48,7 +48,7 @@ def on_the_grid(values: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Quotient:
-    """The law of (total + V)/U for U = count + W above `least`, where V and W are Laplace of scale 1."""
+    """The distribution of (total + V)/U for U = count + W above `least`, where V and W are Laplace of scale 1."""
 
     total: float
     count: float
@@ -85,10 +85,10 @@ def each(function: Callable[[float], float], outputs: npt.ArrayLike) -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
-class BoundedMeanLaw(ScalarLaw):
-    """The law of centre + half·clip(T/max(1, U), ±1), where T and U have Laplace noise of one scale.
+class BoundedMeanDistribution(ScalarDistribution):
+    """The distribution of centre + half·clip(T/max(1, U), ±1), where T and U have Laplace noise of one scale.
 
-    `total` and `count` are the exact answers; the law has atoms at both ends.
+    `total` and `count` are the exact answers; the distribution has atoms at both ends.
     """
 
     total: float
@@ -106,7 +106,7 @@ class BoundedMeanLaw(ScalarLaw):
             if not self.lower < z < self.upper:
                 return 0.0
             t = self._in_halves(z)
-            few = float(np.exp(LaplaceLaw(self.total, self.scale).log_density(t)))
+            few = float(np.exp(LaplaceDistribution(self.total, self.scale).log_density(t)))
             return (self._few * few + self._quotient.density(t)) * 2 / (self.upper - self.lower)
 
         with np.errstate(divide="ignore"):
@@ -126,7 +126,7 @@ class BoundedMeanLaw(ScalarLaw):
     @property
     def _few(self) -> float:
         """Return Pr[U ≤ 1], the probability that the divisor is 1."""
-        return float(LaplaceLaw(self.count, self.scale).cdf(1.0))
+        return float(LaplaceDistribution(self.count, self.scale).cdf(1.0))
 
     @property
     def _quotient(self) -> Quotient:
@@ -136,10 +136,10 @@ class BoundedMeanLaw(ScalarLaw):
         return (2 * z - self.lower - self.upper) / (self.upper - self.lower)
 
     def _below(self, t: float) -> float:
-        return self._few * float(LaplaceLaw(self.total, self.scale).cdf(t)) + self._quotient.cdf(t)
+        return self._few * float(LaplaceDistribution(self.total, self.scale).cdf(t)) + self._quotient.cdf(t)
 
     def _above(self, t: float) -> float:
-        return self._few * float(LaplaceLaw(self.total, self.scale).sf(t)) + self._quotient.sf(t)
+        return self._few * float(LaplaceDistribution(self.total, self.scale).sf(t)) + self._quotient.sf(t)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,10 +178,10 @@ class BoundedMean:
     def claim(self) -> PureDP:
         return PureDP(self.epsilon)
 
-    def law(self, dataset: Any) -> BoundedMeanLaw:
-        """Return the law of the output before rounding to the grid."""
+    def distribution(self, dataset: Any) -> BoundedMeanDistribution:
+        """Return the distribution of the output before rounding to the grid."""
         total, count = self._totals(dataset)
-        return BoundedMeanLaw(total, count, 2 / self.epsilon, self.lower, self.upper)
+        return BoundedMeanDistribution(total, count, 2 / self.epsilon, self.lower, self.upper)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
         """Draw `size` independent outputs, shape (size,)."""
@@ -276,19 +276,19 @@ class MeanOverExactCount:
     def claim(self) -> PureDP:
         return PureDP(self.epsilon)
 
-    def law(self, dataset: Any) -> LaplaceLaw:
-        """Return the law of the output before rounding to the grid."""
+    def distribution(self, dataset: Any) -> LaplaceDistribution:
+        """Return the distribution of the output before rounding to the grid."""
         rows = rows_as_numbers(dataset)
         n = max(len(rows), 1)
-        return LaplaceLaw(float(rows.sum()) / n, 1 / (self.epsilon * n))
+        return LaplaceDistribution(float(rows.sum()) / n, 1 / (self.epsilon * n))
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
         """Draw `size` independent outputs, shape (size,)."""
-        law, outputs = self.law(dataset), np.empty(size)
+        distribution, outputs = self.distribution(dataset), np.empty(size)
         for piece in pieces(size):
             part = outputs[piece]
             fill_laplace(part, rng)
-            part *= law.scale
-            part += law.location
+            part *= distribution.scale
+            part += distribution.location
             on_the_grid(part)
         return outputs

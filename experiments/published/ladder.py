@@ -73,7 +73,7 @@ def _mean(ratio: float) -> Entry:
 
     With n rows whose sum is at most 1 and an implemented epsilon E, the loss is E − ln(1 + E/(3 + (n − 1)E)). The loss
     approaches E for many rows, where the event is rare. The number of rows therefore maximises the excess over the
-    claim relative to the standard deviation of the hits.
+    claim relative to the standard deviation of the counts.
     """
     mechanism = BoundedMean(EPSILON / ratio, LOWER, UPPER)
 
@@ -83,7 +83,7 @@ def _mean(ratio: float) -> Entry:
 
     def excess_in_deviations(n_rows: int) -> float:
         x, y = pair(n_rows)
-        deviations = math.exp(float(mechanism.law(y).log_density(UPPER)) / 2)
+        deviations = math.exp(float(mechanism.distribution(y).log_density(UPPER)) / 2)
         return (loss_at(UPPER, mechanism, (x, y)) - EPSILON) * deviations
 
     chosen = pair(max(_SIZES, key=excess_in_deviations) if ratio < 1 else _SOUND_SIZE)
@@ -99,7 +99,9 @@ def _entry(
 ) -> Entry:
     is_gaussian = isinstance(mechanism, GaussianMechanism)
     if exact is None:
-        exact = exact_epsilon(mechanism.law(pair[0]), mechanism.law(pair[1]), DELTA if is_gaussian else 0.0)
+        exact = exact_epsilon(
+            mechanism.distribution(pair[0]), mechanism.distribution(pair[1]), DELTA if is_gaussian else 0.0
+        )
     noise = "all of the noise" if ratio == 1 else f"{ratio:.0%} of the noise"
     return entry(
         f"{name} {ratio:.2f}",

@@ -73,8 +73,8 @@ class Attack:
 
     def bound(self, runs: int = RUNS, alpha: float = ALPHA) -> float:
         """Return LDP-Auditor's bound at the expected counts: two Clopper-Pearson limits, alpha/4 each."""
-        hits, misses = round(runs * self.true_positive), round(runs * self.false_positive)
-        low = beta.ppf(alpha / 4, hits, runs - hits + 1)
+        counts, misses = round(runs * self.true_positive), round(runs * self.false_positive)
+        low = beta.ppf(alpha / 4, counts, runs - counts + 1)
         high = beta.ppf(1 - alpha / 4, misses + 1, runs - misses)
         return math.log(low / high)
 
@@ -89,7 +89,7 @@ def attack(protocol: Any) -> Attack:
         case RandomisedResponse(epsilon=epsilon, k=k):
             right = 1 / (1 + (k - 1) * math.exp(-epsilon))
         case SubsetSelection(k=k):
-            right = math.exp(protocol.law(0).log_shares[1]) / protocol.n_members
+            right = math.exp(protocol.distribution(0).log_shares[1]) / protocol.n_members
         case UnaryEncoding(k=k) | ThresholdedHistogram(k=k) | TrueBitSetTwice(k=k):
             right = _among_supported(protocol.runs_as.kept, protocol.runs_as.added, k)
         case LocalHashing(epsilon=epsilon, k=k):

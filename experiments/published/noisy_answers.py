@@ -10,18 +10,18 @@ import numpy as np
 import numpy.typing as npt
 
 from ...audit.claims.claim import PureDP, check_number
-from ...mechanisms import LaplaceLaw, Law, ProductLaw
+from ...mechanisms import Distribution, LaplaceDistribution, ProductDistribution
+from ...mechanisms.distributions.divergences import no_closed_form
 from ...mechanisms.faulty.selection import largest_noisy
-from ...mechanisms.laws.divergences import no_closed_form
 from ...mechanisms.noise_samplers import Floats, fill_exponential, grid_step, laplace_on_grid
 from ...mechanisms.queries import candidate_scores, identity
 
 
 @dataclass(frozen=True, slots=True)
-class RunningSumsLaw(Law):
-    """The law of the running sums of independent steps, which determine each other."""
+class RunningSumsDistribution(Distribution):
+    """The distribution of the running sums of independent steps, which determine each other."""
 
-    steps: ProductLaw
+    steps: ProductDistribution
 
     def log_density(self, outputs: npt.ArrayLike) -> Floats:
         """Return the log-density of each row of `outputs`, shape (..., n_steps)."""
@@ -52,7 +52,7 @@ class NoisyAnswers:
     Examples
     --------
     >>> mechanism = NoisyAnswers(PureDP(0.1), scale=10.0)
-    >>> x, y = (mechanism.law(answers) for answers in ([0, 1, 1], [1, 1, 1]))
+    >>> x, y = (mechanism.distribution(answers) for answers in ([0, 1, 1], [1, 1, 1]))
     >>> x.epsilon_from(y, 0.0)
     0.1
     """
@@ -67,11 +67,11 @@ class NoisyAnswers:
     def __str__(self) -> str:
         return f"NoisyAnswers({self.claim}, scale={self.scale:g}{', running sums' * self.running_sums})"
 
-    def law(self, dataset: Any) -> ProductLaw | RunningSumsLaw:
-        """Return the law of the output before rounding to the grid."""
+    def distribution(self, dataset: Any) -> ProductDistribution | RunningSumsDistribution:
+        """Return the distribution of the output before rounding to the grid."""
         answers = candidate_scores(identity, dataset).tolist()
-        steps = ProductLaw(tuple(LaplaceLaw(answer, self.scale) for answer in answers))
-        return RunningSumsLaw(steps) if self.running_sums else steps
+        steps = ProductDistribution(tuple(LaplaceDistribution(answer, self.scale) for answer in answers))
+        return RunningSumsDistribution(steps) if self.running_sums else steps
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
         """Draw `size` independent outputs, shape (size, n_answers)."""
@@ -86,8 +86,8 @@ class NoisyAnswers:
 
 
 @dataclass(frozen=True, slots=True)
-class LargestExponentialLaw(Law):
-    """The law of the maximum of independent exponential variables of one scale, each shifted by its location."""
+class LargestExponentialDistribution(Distribution):
+    """The distribution of the maximum of independent exponential variables of one scale, each shifted."""
 
     locations: tuple[float, ...]
     scale: float
@@ -103,7 +103,9 @@ class LargestExponentialLaw(Law):
         return np.where(z >= largest - grid_step(self.scale) / 2, log_density, -np.inf)
 
     def epsilon_from(self, other: Self, delta: float) -> float:
-        """Return infinity at delta 0 if this law starts below the other; other cases have no known closed form."""
+        """Return infinity at delta 0 if this distribution starts below the other; other cases have no known closed
+        form.
+        """
         if delta == 0 and max(self.locations) < max(other.locations):
             return math.inf
         raise no_closed_form(self, other)
@@ -131,9 +133,9 @@ class LargestExponential:
     def __str__(self) -> str:
         return f"LargestExponential({self.claim}, scale={self.scale:g})"
 
-    def law(self, dataset: Any) -> LargestExponentialLaw:
-        """Return the law of the output before rounding to the grid."""
-        return LargestExponentialLaw(tuple(candidate_scores(identity, dataset).tolist()), self.scale)
+    def distribution(self, dataset: Any) -> LargestExponentialDistribution:
+        """Return the distribution of the output before rounding to the grid."""
+        return LargestExponentialDistribution(tuple(candidate_scores(identity, dataset).tolist()), self.scale)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
         """Draw `size` independent outputs, shape (size,)."""

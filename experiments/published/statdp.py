@@ -30,7 +30,7 @@ _ONE_MOVES: Final = Within("l1")
 
 
 def entries() -> list[Entry]:
-    """Return the suite; computing `exact` from the laws takes a second."""
+    """Return the suite; computing `exact` from the distributions takes a second."""
     return [*_noisy_maxima(), *_histograms(), *_sparse_vectors()]
 
 

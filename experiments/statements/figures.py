@@ -42,8 +42,8 @@ def boundary_figure(entries: Sequence[Entry], *, epsilon: float, folds: Sequence
     q = np.geomspace(1e-4, 1, 400)
     for n, axes in panels.items():
         axes.plot(q, NFoldComposition(epsilon, n).max_power(q)[0], color=_BLACK, linewidth=1.3, label="Proposition 4")
-        laws = [RandomisedResponseFold(epsilon, n).law(bit) for bit in (1, 0)]
-        sums = [np.cumsum(law.probabilities) for law in laws]
+        distributions = [RandomisedResponseFold(epsilon, n).distribution(bit) for bit in (1, 0)]
+        sums = [np.cumsum(distribution.probabilities) for distribution in distributions]
         axes.plot(*sums, color=BLUE, linewidth=0.8, label="best events of randomised response, exact")
         axes.plot(q, q, color=GREY, linewidth=1.0, linestyle=":", label="p = q")
     for entry in entries:

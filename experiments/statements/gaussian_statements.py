@@ -13,8 +13,8 @@ from ...audit.claims.claim import ApproxDP
 from ...audit.events.outputs import Outputs
 from ...audit.inference.binomial_tails import probability_limits
 from ...audit.results.statement_result import Point, StatementResult
-from ...mechanisms import FiniteLaw
-from ..cases.simulate import blocks, event_hits
+from ...mechanisms import FiniteDistribution
+from ..cases.simulate import blocks, event_counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +27,13 @@ class IsBelow:
     def __str__(self) -> str:
         return f"{self.mechanism} <= {self.threshold:.4g}"
 
-    def law(self, dataset: Any) -> FiniteLaw:
-        """Return the exact law of the bit: 0 above the threshold, 1 up to it."""
-        law = self.mechanism.law(dataset)
+    def distribution(self, dataset: Any) -> FiniteDistribution:
+        """Return the exact distribution of the bit: 0 above the threshold, 1 up to it."""
+        distribution = self.mechanism.distribution(dataset)
         with np.errstate(divide="ignore"):
-            return FiniteLaw((float(np.log(law.sf(self.threshold))), float(np.log(law.cdf(self.threshold)))))
+            return FiniteDistribution(
+                (float(np.log(distribution.sf(self.threshold))), float(np.log(distribution.cdf(self.threshold))))
+            )
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> npt.NDArray[np.bool_]:
         below: npt.NDArray[np.bool_] = self.mechanism.sample(dataset, size, rng) <= self.threshold
@@ -49,16 +51,16 @@ def attained_delta(mechanism: Any, x: Any, y: Any, *, runs: int, alpha: float, s
     No event has a larger difference (Neyman-Pearson), so an attained delta is the smallest possible at its epsilon.
     """
     claim: ApproxDP = mechanism.claim
-    law_x, law_y = mechanism.law(x), mechanism.law(y)
+    distribution_x, distribution_y = mechanism.distribution(x), mechanism.distribution(y)
 
     def best_event(outputs: Outputs) -> Any:
-        return law_x.log_density(outputs) - law_y.log_density(outputs) > claim.epsilon
+        return distribution_x.log_density(outputs) - distribution_y.log_density(outputs) > claim.epsilon
 
     p, q = (
-        int(event_hits(mechanism, dataset, best_event, runs, seed=seed, stream=stream)[0])
+        int(event_counts(mechanism, dataset, best_event, runs, seed=seed, stream=stream)[0])
         for stream, dataset in enumerate((x, y))
     )
-    (p_low, p_high), (q_low, q_high) = (probability_limits(hits, runs, alpha=alpha / 2) for hits in (p, q))
+    (p_low, p_high), (q_low, q_high) = (probability_limits(counts, runs, alpha=alpha / 2) for counts in (p, q))
     factor = math.exp(claim.epsilon)
     lower, upper = p_low - factor * q_high, p_high - factor * q_low
     return StatementResult(
@@ -81,7 +83,7 @@ def noise_scale(mechanism: Any, dataset: Any, stated: float, *, runs: int, alpha
     """
     from scipy.stats import chi2  # takes long to import
 
-    answer = np.asarray(mechanism.law(dataset).location)
+    answer = np.asarray(mechanism.distribution(dataset).location)
     total = math.fsum(
         float(np.square(np.asarray(outputs) - answer).sum())
         for outputs in blocks(mechanism, dataset, runs, seed=seed, stream=0)

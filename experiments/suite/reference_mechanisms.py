@@ -1,4 +1,4 @@
-"""The reference suite: every reference mechanism where its claim is hardest to keep, and its faulty twins."""
+"""The reference suite: every reference mechanism where its claim is hardest to keep, and its faulty variants."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def experiments() -> list[Experiment]:
     """Return the suite as one experiment."""
     return [
         Experiment(id="reference", document="reference",
-            statement="Reference mechanisms keep their claims where that is hardest; their faulty twins do not.",
+            statement="Reference mechanisms keep their claims where that is hardest; their faulty variants do not.",
             source="the theorem named with each mechanism", cases=tuple(reference_cases()))
     ]  # fmt: skip
 
@@ -52,7 +52,7 @@ def reference_cases() -> list[AuditCase]:
     in_delta = [replace(each.claim, bound_on="delta") for each in (variance, at_ten)]
     binary_odds, without_two = faulty.BinaryOddsForManyValues(1.0, k=5), faulty.ExponentialMissingFactorTwo(1.0)
     released = faulty.NoisyMaxReleasingValue(0.5, 5)
-    reached = released.truth.strength  # by the event {value <= 0}
+    reached = released.truth.parameter  # by the event {value <= 0}
     return [
         right("laplace", LaplaceMechanism(1.0, query=len), *count, "a count", cells=32),
         right("geometric", GeometricMechanism(1.0, query=len), *count, "a count, whole numbers"),

@@ -87,7 +87,7 @@ def _exact(case: Case) -> str:
     """``ε = 1.25``, ``0.5`` for a statement's number, or "–" if the exact value is unknown."""
     if case.exact is None or not isinstance(case, AuditCase):
         return number(case.exact)
-    return f"{symbol(claim_at(case.claim, case.distance).strength_name)} = {number(case.exact)}"
+    return f"{symbol(claim_at(case.claim, case.distance).parameter_name)} = {number(case.exact)}"
 
 
 def run_experiments(

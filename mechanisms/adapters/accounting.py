@@ -13,7 +13,7 @@ import numpy as np
 from ...audit.claims.claim import check_number
 from ...audit.claims.privacy_profile import PrivacyProfile
 from ...audit.errors import ClaimError
-from ...audit.replay.laws import moved
+from ...audit.replay.distributions import moved
 from ...audit.replay.replay_result import ReplayedCall, ReplayResult, check_replay_result
 from .library_calls import imported
 
@@ -170,14 +170,14 @@ def _losses(call: ReplayedCall, losses: Any, width: float) -> Iterator[Any]:
             "calls compose to no budget; see the findings of the replay.",
             call=call,
         )
-    distance, scale = moved(call.law_on_x, call.law_on_y), call.law_on_x.scale
+    distance, scale = moved(call.distribution_on_x, call.distribution_on_y), call.distribution_on_x.scale
     if distance is not None and scale is not None and distance.size <= _MOST:
         both = zip(np.ravel(distance).tolist(), np.ravel(scale).tolist(), strict=True)
         pairs = [(far, of) for far, of in both if far]
-        if call.law_on_x.name == "laplace":
+        if call.distribution_on_x.name == "laplace":
             yield from (losses.from_laplace_mechanism(of, sensitivity=far, **options) for far, of in pairs)
             return
-        if call.law_on_x.name == "two-sided geometric" and all(far.is_integer() for far, _ in pairs):
+        if call.distribution_on_x.name == "two-sided geometric" and all(far.is_integer() for far, _ in pairs):
             yield from (losses.from_discrete_laplace_mechanism(1.0 / of, int(far), **options) for far, of in pairs)
             return
     parameters = imported("dp_accounting.pld.common", "accounting").DifferentialPrivacyParameters(worst, 0.0)

@@ -19,7 +19,7 @@ from ...audit.datasets.adjacency import Adjacency, as_adjacency
 from ...audit.errors import AdjacencyError, AuditError, ClaimError, DatasetError, MechanismError, OptionError
 from ...audit.events.outputs import Raised
 from ...audit.printing import shorten
-from ...audit.replay.laws import Law
+from ...audit.replay.distributions import Distribution
 from ...audit.replay.registered import Patch
 from ...audit.replay.tape import Declared, Tape, active_tape
 from .library_calls import imported, released
@@ -287,14 +287,15 @@ def _natural_adjacency(mechanism: Any, takes_values: bool) -> str:
     return 'AddRemove() or Replace() for rows, Within("linf", sensitivity) for utilities'
 
 
-# The noise primitives of diffprivlib for replays: `randomise` of its mechanisms, with law, sensitivity and budget.
+# The noise primitives of diffprivlib for replays: `randomise` of its mechanisms, with distribution, sensitivity and
+# budget.
 #
-# Laws are stated for mechanisms whose noise is a known law before it is truncated or folded. The others are recorded
-# with the sensitivity and the budget that they declare. `Vector` returns a function that is given the data later: its
-# draws are recorded, and the curvature of the function where it is first evaluated.
+# Distributions are stated for mechanisms whose noise is a known distribution before it is truncated or folded. The
+# others are recorded with the sensitivity and the budget that they declare. `Vector` returns a function that is given
+# the data later: its draws are recorded, and the curvature of the function where it is first evaluated.
 
 _AFTER = {"Folded": "folded", "Truncated": "truncated"}
-_MOST_CANDIDATES = 1_000  # of permute and flip, whose law takes time of the third power of their number
+_MOST_CANDIDATES = 1_000  # of permute and flip, whose distribution takes time of the third power of their number
 _STEP = 1e-4  # of the differences of a gradient, whose error is then about 1e-8
 
 
@@ -320,7 +321,7 @@ def _recorded(original: Callable[..., Any]) -> Callable[..., Any]:
 
         found = tape.call(
             type(self).__name__,
-            lambda: law_of(self, value),
+            lambda: distribution_of(self, value),
             draw,
             lambda: declared_by(self, value),
             lambda place: names is None or place < len(names),
@@ -356,8 +357,8 @@ def declared_by(mechanism: Any, value: Any) -> Declared:
     )
 
 
-def law_of(mechanism: Any, value: Any) -> Law:
-    """Return the law of what `randomise` draws, or the name of the mechanism with its parameters."""
+def distribution_of(mechanism: Any, value: Any) -> Distribution:
+    """Return the distribution of what `randomise` draws, or the name of the mechanism with its parameters."""
     name = type(mechanism).__name__
     after = next((word for ending, word in _AFTER.items() if name.endswith(ending)), "")
     if after:
@@ -365,35 +366,37 @@ def law_of(mechanism: Any, value: Any) -> Law:
     match name.removesuffix("Folded").removesuffix("Truncated"):
         case "Laplace":
             scale = mechanism.sensitivity / (mechanism.epsilon - math.log1p(-mechanism.delta))
-            return Law("laplace", {"location": value, "scale": scale}, after=after)
+            return Distribution("laplace", {"location": value, "scale": scale}, after=after)
         case "Gaussian" | "GaussianAnalytic":
-            return Law("normal", {"location": value, "scale": float(mechanism._scale)})
+            return Distribution("normal", {"location": value, "scale": float(mechanism._scale)})
         case "Geometric":
             scale = mechanism.sensitivity / mechanism.epsilon
-            return Law("two-sided geometric", {"location": value, "scale": scale}, after=after)
+            return Distribution("two-sided geometric", {"location": value, "scale": scale}, after=after)
         case "Uniform":
             half = mechanism.sensitivity / mechanism.delta / 2.0
-            return Law("uniform", {"low": value - half, "high": value + half})
+            return Distribution("uniform", {"low": value - half, "high": value + half})
         case "Exponential":
             held = {"probabilities": np.diff(mechanism._probabilities, prepend=0.0)}
-            return Law("discrete", held, beside={"candidates": mechanism.candidates})
+            return Distribution("discrete", held, beside={"candidates": mechanism.candidates})
         case "PermuteAndFlip" if len(mechanism.utility) <= _MOST_CANDIDATES and _are_doubles(mechanism._probabilities):
             held = {"probabilities": _permuted_and_flipped(np.exp(mechanism._probabilities))}
-            return Law("discrete", held, beside={"candidates": mechanism.candidates})
+            return Distribution("discrete", held, beside={"candidates": mechanism.candidates})
         case "Binary":
             other = (1.0 - mechanism.delta) / (math.exp(mechanism.epsilon) + 1.0)
             pair = [1.0 - other, other] if value == mechanism.value0 else [other, 1.0 - other]
-            return Law("discrete", {"probabilities": np.array(pair)}, beside={"values": _names(mechanism)})
+            return Distribution("discrete", {"probabilities": np.array(pair)}, beside={"values": _names(mechanism)})
         case "ExponentialCategorical" | "ExponentialHierarchical":
             weights = np.array([mechanism._get_prob(value, each) for each in mechanism._normalising_constant])
-            return Law("discrete", {"probabilities": weights / weights.sum()}, beside={"values": _names(mechanism)})
+            return Distribution(
+                "discrete", {"probabilities": weights / weights.sum()}, beside={"values": _names(mechanism)}
+            )
     plain = {key: each for key, each in vars(mechanism).items() if isinstance(each, (int, float, str))}
     held = {key: each for key, each in plain.items() if not key.startswith("_")}
     held |= {"candidates": mechanism.candidates} if hasattr(mechanism, "candidates") else {}
     utility = getattr(mechanism, "utility", None)
     if isinstance(utility, list):
-        return Law(name, {**held, "input": np.array(utility)})
-    return Law(name, {**held, "location" if np.ndim(value) == 0 else "input": value})
+        return Distribution(name, {**held, "input": np.array(utility)})
+    return Distribution(name, {**held, "location" if np.ndim(value) == 0 else "input": value})
 
 
 def _are_doubles(logarithms: npt.NDArray[np.float64]) -> bool:
@@ -454,7 +457,7 @@ def _record_curvature(tape: Tape, mechanism: Any, value: Callable[..., Any], arg
     trace = sum(float(np.sum(change * step)) for change, step in zip(changes, steps, strict=True)) / (2 * _STEP**2)
     tape.call(
         "Vector (trace of the second derivative)",
-        lambda: Law("objective perturbation", {"location": mechanism.n * trace}),
+        lambda: Distribution("objective perturbation", {"location": mechanism.n * trace}),
         lambda: None,
         lambda: Declared(sensitivity=round_up(mechanism.function_sensitivity * mechanism.data_sensitivity)),
     )

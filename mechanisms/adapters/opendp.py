@@ -20,7 +20,7 @@ from ...audit.datasets.adjacency import AddRemove, Adjacency, Local, Replace, Wi
 from ...audit.errors import AdjacencyError, AuditError, ClaimError, DatasetError, MechanismError, OptionError
 from ...audit.events.outputs import Raised, outcome_key
 from ...audit.printing import shorten
-from ...audit.replay.laws import Law, same_parameter
+from ...audit.replay.distributions import Distribution, same_parameter
 from ...audit.replay.registered import Patch
 from ...audit.replay.tape import Declared, active_tape
 from .library_calls import imported
@@ -355,7 +355,9 @@ def _recorded(original: Callable[..., Any]) -> Callable[..., Any]:
             return found
 
         try:
-            return tape.call(_NAME, lambda: law_of(measurement, arg), draw, lambda: declared_by(measurement, arg))
+            return tape.call(
+                _NAME, lambda: distribution_of(measurement, arg), draw, lambda: declared_by(measurement, arg)
+            )
         except _QueryableError as held:
             tape.note_unseen("an OpenDP queryable draws for itself")
             return held.queryable
@@ -363,10 +365,10 @@ def _recorded(original: Callable[..., Any]) -> Callable[..., Any]:
     return measurement_invoke
 
 
-def law_of(measurement: Any, arg: Any) -> Law:
+def distribution_of(measurement: Any, arg: Any) -> Distribution:
     """Return the input, and what of the measurement can be seen from Python.
 
-    A map in ρ does not say that the noise is Gaussian, so no law of its name is stated.
+    A map in ρ does not say that the noise is Gaussian, so no distribution of its name is stated.
     """
     held = {
         "input": arg,
@@ -375,7 +377,7 @@ def law_of(measurement: Any, arg: Any) -> Law:
         "measure": str(measurement.output_measure),
         "loss of one step": _loss_of_one(measurement),
     }
-    return Law("measurement", held)
+    return Distribution("measurement", held)
 
 
 def declared_by(measurement: Any, arg: Any) -> Declared | None:

@@ -14,7 +14,7 @@ from ...audit.claims.claim import ApproxDP, Claim, PureDP
 from ...audit.datasets.adjacency import AddRemove, Adjacency, Within, as_adjacency
 from ...audit.errors import AdjacencyError, ClaimError, MechanismError
 from ...audit.options import checked
-from ...audit.replay.laws import Law
+from ...audit.replay.distributions import Distribution
 from ...audit.replay.registered import Patch
 from ...audit.replay.tape import Declared, active_tape
 from .library_calls import imported, released
@@ -36,18 +36,21 @@ def _recorded(original: Callable[..., Any]) -> Callable[..., Any]:
         if tape is None:
             return original(self, result)
         return tape.call(
-            type(self).__name__, lambda: law_of(self, result), lambda: original(self, result), lambda: declared_by(self)
+            type(self).__name__,
+            lambda: distribution_of(self, result),
+            lambda: original(self, result),
+            lambda: declared_by(self),
         )
 
     return add_noise
 
 
-def law_of(mechanism: Any, value: Any) -> Law:
-    """Return the law of the noise on a value; that on a whole number is rounded."""
+def distribution_of(mechanism: Any, value: Any) -> Distribution:
+    """Return the distribution of the noise on a value; that on a whole number is rounded."""
     after = "rounded" if isinstance(value, int) else ""
     if hasattr(mechanism, "diversity"):
-        return Law("laplace", {"location": value, "scale": float(mechanism.diversity)}, after=after)
-    return Law("normal", {"location": value, "scale": float(mechanism.std)}, after=after)
+        return Distribution("laplace", {"location": value, "scale": float(mechanism.diversity)}, after=after)
+    return Distribution("normal", {"location": value, "scale": float(mechanism.std)}, after=after)
 
 
 def declared_by(mechanism: Any) -> Declared:

@@ -13,13 +13,13 @@ import numpy.typing as npt
 
 from ...audit.claims.claim import ApproxDP, Claim, PureDP, check_number
 from ...audit.errors import DatasetError
-from ..laws.divergences import ScalarLaw
-from ..laws.laws import DiscreteLaw, GaussianLaw, LaplaceLaw
+from ..distributions.distributions import DiscreteDistribution, GaussianDistribution, LaplaceDistribution
+from ..distributions.divergences import ScalarDistribution
 from ..noise.gaussian import analytic_gaussian_scale, gaussian_delta
 from ..noise.laplace import GeometricMechanism, LaplaceMechanism, open_uniform
 from ..noise_samplers import Floats, draw_indices, gaussian_on_grid, pieces, round_to_grid
 from ..queries import Query, check_count, identity, real_answer
-from .flaw import Twin
+from .flaw import Variant
 
 __all__ = [
     "AnswerInTheBranchLaplace", "MixedUniformsLaplace", "ClosedEndLaplace", "VarianceAsScaleGaussian",
@@ -38,15 +38,15 @@ class GaussianOfScale:
     claim: ApproxDP
     query: Query = identity
 
-    def law(self, dataset: Any) -> GaussianLaw:
-        return GaussianLaw(real_answer(self.query, dataset), self.scale)
+    def distribution(self, dataset: Any) -> GaussianDistribution:
+        return GaussianDistribution(real_answer(self.query, dataset), self.scale)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
         return gaussian_on_grid(real_answer(self.query, dataset), self.scale, size, rng)
 
 
 @dataclass(frozen=True, slots=True)
-class _MiscalibratedGaussian(Twin):
+class _MiscalibratedGaussian(Variant):
     epsilon: float
     delta: float
     sensitivity: float = 1.0
@@ -166,7 +166,7 @@ def _gap(chi: float, under_root: float, epsilon: float, delta: float) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class RisingLawWithAtom(ScalarLaw):
+class RisingDistributionWithAtom(ScalarDistribution):
     """Density e^{(z − location)/scale}/(2 scale) between two ends, and the remaining probability at an atom.
 
     The ends are `low` and `high` scales from the location, −inf ≤ low < high ≤ ln 2. The atom is a number, an infinity
@@ -235,18 +235,18 @@ class RisingLawWithAtom(ScalarLaw):
 class LaplaceByFormula:
     """An answer plus noise from a given formula, rounded to the Laplace mechanism's grid.
 
-    `noise` takes the number of draws, the generator, the answer and the scale. `law_of` takes the answer and the scale
-    and returns the law before the rounding.
+    `noise` takes the number of draws, the generator, the answer and the scale. `distribution_of` takes the answer and
+    the scale and returns the distribution before the rounding.
     """
 
     noise: Callable[[int, np.random.Generator, float, float], Floats]
-    law_of: Callable[[float, float], ScalarLaw]
+    distribution_of: Callable[[float, float], ScalarDistribution]
     scale: float
     claim: Claim
     query: Query
 
-    def law(self, dataset: Any) -> ScalarLaw:
-        return self.law_of(real_answer(self.query, dataset), self.scale)
+    def distribution(self, dataset: Any) -> ScalarDistribution:
+        return self.distribution_of(real_answer(self.query, dataset), self.scale)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
         answer, outputs = real_answer(self.query, dataset), np.empty(size)
@@ -258,12 +258,14 @@ class LaplaceByFormula:
 
 
 @dataclass(frozen=True, slots=True)
-class _LaplaceByWrongInverse(Twin):
+class _LaplaceByWrongInverse(Variant):
     epsilon: float
     sensitivity: float = 1.0
     query: Query = identity
     right = property(lambda t: LaplaceMechanism(t.epsilon, t.sensitivity))
-    runs_as = property(lambda t: LaplaceByFormula(t._noise, t._law_of, t.sensitivity / t.epsilon, t.claim, t.query))
+    runs_as = property(
+        lambda t: LaplaceByFormula(t._noise, t._distribution_of, t.sensitivity / t.epsilon, t.claim, t.query)
+    )
     truth = None
 
     @staticmethod
@@ -273,8 +275,8 @@ class _LaplaceByWrongInverse(Twin):
 
     @staticmethod
     @abstractmethod
-    def _law_of(answer: float, scale: float) -> ScalarLaw:
-        """Law of the output before rounding."""
+    def _distribution_of(answer: float, scale: float) -> ScalarDistribution:
+        """Distribution of the output before rounding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,8 +296,10 @@ class AnswerInTheBranchLaplace(_LaplaceByWrongInverse):
         return np.where(xi < 0, scale * np.log1p(2 * np.minimum(xi, 0.0)), _misprinted_branch(answer, scale))
 
     @staticmethod
-    def _law_of(answer: float, scale: float) -> RisingLawWithAtom:
-        return RisingLawWithAtom(answer, scale, -math.inf, 0.0, atom=answer + _misprinted_branch(answer, scale))
+    def _distribution_of(answer: float, scale: float) -> RisingDistributionWithAtom:
+        return RisingDistributionWithAtom(
+            answer, scale, -math.inf, 0.0, atom=answer + _misprinted_branch(answer, scale)
+        )
 
 
 def _misprinted_branch(answer: float, scale: float) -> float:
@@ -322,8 +326,8 @@ class MixedUniformsLaplace(_LaplaceByWrongInverse):
             return -scale * sign * np.log(1.0 - 2.0 * sign * (xi + 0.5))
 
     @staticmethod
-    def _law_of(answer: float, scale: float) -> RisingLawWithAtom:
-        return RisingLawWithAtom(answer, scale, 0.0, math.log(2.0), atom=math.nan)
+    def _distribution_of(answer: float, scale: float) -> RisingDistributionWithAtom:
+        return RisingDistributionWithAtom(answer, scale, 0.0, math.log(2.0), atom=math.nan)
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,8 +349,8 @@ class ClosedEndLaplace(_LaplaceByWrongInverse):
         return -scale * noise
 
     @staticmethod
-    def _law_of(answer: float, scale: float) -> LaplaceLaw:
-        return LaplaceLaw(answer, scale)
+    def _distribution_of(answer: float, scale: float) -> LaplaceDistribution:
+        return LaplaceDistribution(answer, scale)
 
 
 # Counts forced into a range, by redrawing or by a range that depends on the data.
@@ -377,15 +381,15 @@ class RangedCount:
 
     claim = property(lambda t: PureDP(t.epsilon), doc="ε-DP, as for a count without a range.")
 
-    def law(self, dataset: Any) -> DiscreteLaw:
-        """Exact law of the output."""
+    def distribution(self, dataset: Any) -> DiscreteDistribution:
+        """Exact distribution of the output."""
         rows = np.asarray(dataset, dtype=np.float64)
         if not np.isin(rows, (0.0, 1.0)).all():
             raise DatasetError("a row is neither 0 nor 1; use rows of 0 and 1.", rows=len(rows))
         most, count = len(rows) if self.most is None else self.most, int(rows.sum())
         if count > most:
             raise DatasetError(f"{count} rows are 1, more than most={most}; use fewer.", count=count, most=most)
-        noise = GeometricMechanism(self.epsilon).law(count)
+        noise = GeometricMechanism(self.epsilon).distribution(count)
         values = np.arange(most + 1)
         log_mass = noise.log_density(values)
         if self.is_redrawn:
@@ -394,17 +398,17 @@ class RangedCount:
             log_mass[0], log_mass[-1] = math.log(noise.cdf(0)), math.log(noise.sf(most - 1))
         else:
             log_mass[:] = 0.0
-        return DiscreteLaw(tuple(values.astype(float).tolist()), tuple(log_mass.tolist()))
+        return DiscreteDistribution(tuple(values.astype(float).tolist()), tuple(log_mass.tolist()))
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
         """`size` independent outputs, shape (size,)."""
-        law = self.law(dataset)
-        drawn: Floats = np.asarray(law.values)[draw_indices(law.probabilities, size, rng)]
+        distribution = self.distribution(dataset)
+        drawn: Floats = np.asarray(distribution.values)[draw_indices(distribution.probabilities, size, rng)]
         return drawn
 
 
 @dataclass(frozen=True, slots=True)
-class RedrawnIntoRange(Twin):
+class RedrawnIntoRange(Variant):
     """A count from 0 to `most` with geometric noise, redrawn instead of clamped while out of that range: up to 2ε.
 
     In practice, "truncated" noise is renormalised. The probability of being inside the range depends on the count. The
@@ -423,7 +427,7 @@ class RedrawnIntoRange(Twin):
 
 
 @dataclass(frozen=True, slots=True)
-class RangeOfTheRows(Twin):
+class RangeOfTheRows(Variant):
     """A noisy count clamped to the exact number of rows, a post-processing that looks at the data: no finite ε.
 
     In practice, a result above the number of rows looks wrong and is clamped to it, or drawn again (`is_redrawn`). The

@@ -25,12 +25,12 @@ from ..composition import (
     columns,
     composed,
 )
-from ..laws.divergences import Law, ReferenceMechanism, check_rule
-from ..laws.laws import LaplaceLaw
+from ..distributions.distributions import LaplaceDistribution
+from ..distributions.divergences import Distribution, ReferenceMechanism, check_rule
 from ..noise.laplace import GeometricMechanism, LaplaceMechanism
 from ..noise_samplers import Floats, grid_step, laplace_on_grid, pieces, round_to_grid, standard_laplace
 from ..queries import Query, check_choice, real_answer, whole_answer
-from .flaw import Flaw, Twin
+from .flaw import Flaw, Variant
 from .noise import LaplaceOfScale
 
 __all__ = [
@@ -43,7 +43,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True)
-class LocalSensitivityLaplace(Twin):
+class LocalSensitivityLaplace(Variant):
     """The squared number of rows with noise for the sensitivity at the empty dataset: (2m − 1)·ε for up to m rows.
 
     In practice, the sensitivity is measured on the dataset at hand and its neighbours, where the answer moves by 1, and
@@ -76,8 +76,8 @@ class LocalSensitivityLaplace(Twin):
 
 
 @dataclass(frozen=True, slots=True)
-class SharedNoiseLaw(Law):
-    """Law of rows (a₁ + Z, …, a_k + Z) with one Z from the Laplace law of this scale, on a line.
+class SharedNoiseDistribution(Distribution):
+    """Distribution of rows (a₁ + Z, …, a_k + Z) with one Z from the Laplace distribution of this scale, on a line.
 
     The answers a are `locations`. Rows on the line have the density of their first entry, others have density 0. Two
     different lines have no row in common.
@@ -91,8 +91,8 @@ class SharedNoiseLaw(Law):
         self._first  # noqa: B018  # refuses the scale
 
     @property
-    def _first(self) -> LaplaceLaw:
-        return LaplaceLaw(self.locations[0], self.scale)
+    def _first(self) -> LaplaceDistribution:
+        return LaplaceDistribution(self.locations[0], self.scale)
 
     @property
     def line(self) -> tuple[float, ...]:
@@ -128,8 +128,8 @@ class SharedNoise:
     scale: float
     claim: Claim
 
-    def law(self, dataset: Any) -> SharedNoiseLaw:
-        return SharedNoiseLaw(self._answers(dataset), self.scale)
+    def distribution(self, dataset: Any) -> SharedNoiseDistribution:
+        return SharedNoiseDistribution(self._answers(dataset), self.scale)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
         step, outputs = grid_step(self.scale), np.empty((size, len(self.queries)))
@@ -144,7 +144,7 @@ class SharedNoise:
 
 
 @dataclass(frozen=True, slots=True)
-class SharedNoiseLaplace(Twin):
+class SharedNoiseLaplace(Variant):
     """Several Laplace mechanisms of `epsilon_each` whose claims are added, with the same noise in all: no finite ε.
 
     In practice, each query of a run builds its own generator from one fixed seed, which was meant for tests. Where a
@@ -175,7 +175,7 @@ class SharedNoiseLaplace(Twin):
 
 
 @dataclass(frozen=True, slots=True)
-class UndercountedComposition(Twin):
+class UndercountedComposition(Variant):
     """`k` runs of one mechanism, charged as `charged` of them: k/charged times the claim.
 
     With charged = 1 the runs are charged as a single one. With charged = √k the root of advanced composition is taken
@@ -310,7 +310,7 @@ def counts_of_parts(epsilon: float, n_parts: int, part: Callable[[Any], int]) ->
 
 
 @dataclass(frozen=True, slots=True)
-class OverlappingPartCounts(Twin):
+class OverlappingPartCounts(Variant):
     """Counts of intervals that contain both their ends, taken for disjoint parts: 2ε instead of ε.
 
     In practice, BETWEEN includes both ends, so "between 18 and 65" and "between 65 and 120" both count a person of 65.
@@ -335,7 +335,7 @@ class OverlappingPartCounts(Twin):
 
 
 @dataclass(frozen=True, slots=True)
-class PartCountsForReplace(Twin):
+class PartCountsForReplace(Variant):
     """Counts of disjoint parts at ε each, claimed to be ε-DP for a replaced row, which moves between parts: 2ε.
 
     In practice, "parallel composition is free" is said without naming the adjacency. The bug shows on datasets of equal

@@ -13,11 +13,11 @@ import numpy.typing as npt
 from ...audit.claims.claim import Claim, PureDP, check_number
 from ...audit.errors import ClaimError
 from ...audit.extras import require
-from ..laws.divergences import NamedByParameters, ReferenceMechanism, RunsAs
+from ..distributions.divergences import NamedByParameters, ReferenceMechanism, RunsAs
 from ..noise_samplers import Floats
 from ..queries import Query, identity, real_answer
 
-__all__ = ["Twin", "Flaw"]
+__all__ = ["Variant", "Flaw"]
 
 # Base class of mechanisms with a known bug.
 
@@ -25,9 +25,9 @@ __all__ = ["Twin", "Flaw"]
 class Flaw(ABC):
     """A mechanism with a known bug, the claim that it breaks and the strongest claim known to hold.
 
-    A `Twin` is a flaw that runs as another mechanism and has the law of that mechanism; any other flaw has its own
-    sampler. Real outputs lie on a grid, as those of reference mechanisms do, so an audit that refutes a flaw has found
-    the bug and not the low bits, unless the bug is in the low bits.
+    A `Variant` is a flaw that runs as another mechanism and has the distribution of that mechanism; any other flaw has
+    its own sampler. Real outputs lie on a grid, as those of reference mechanisms do, so an audit that refutes a flaw
+    has found the bug and not the low bits, unless the bug is in the low bits.
 
     The docstring of a flaw describes the bug for the catalogue too: the first line states the cause and the true
     guarantee, and a paragraph that begins "In practice," says how the bug arises.
@@ -60,12 +60,12 @@ class Flaw(ABC):
 # Base class of flaws that run as a different mechanism from the one they claim to be.
 
 
-class Twin(NamedByParameters, RunsAs, Flaw):
+class Variant(NamedByParameters, RunsAs, Flaw):
     """A flaw that runs as another mechanism, mostly a reference mechanism with a wrong parameter.
 
-    `runs_as` is that mechanism. It gives the twin its law and sampler and refuses wrong parameters. Where parameters
-    that it would take are wrong for the claim, `right` is the mechanism that keeps it, which refuses them. A twin is a
-    row: its parameters, `right`, `runs_as`, and `truth` where that is not the claim of `runs_as`.
+    `runs_as` is that mechanism. It gives the variant its distribution and sampler and refuses wrong parameters. Where
+    parameters that it would take are wrong for the claim, `right` is the mechanism that keeps it, which refuses them. A
+    variant is a row: its parameters, `right`, `runs_as`, and `truth` where that is not the claim of `runs_as`.
     """
 
     __slots__ = ()
@@ -87,7 +87,7 @@ class Twin(NamedByParameters, RunsAs, Flaw):
 
     @property
     def truth(self) -> Claim | None:
-        """Strongest claim known to hold: that of `runs_as` unless the twin states another."""
+        """Strongest claim known to hold: that of `runs_as` unless the variant states another."""
         return self.runs_as.claim
 
 

@@ -27,8 +27,8 @@ from scipy.special import gammaln
 
 from ...audit.claims.claim import ApproxDP, PureDP, check_number
 from ...audit.errors import ClaimError
-from ..laws.divergences import DrawnByItsLaw
-from ..laws.laws import FiniteLaw, ProductLaw, RowLaw
+from ..distributions.distributions import FiniteDistribution, ProductDistribution, RowDistribution
+from ..distributions.divergences import DrawnByItsDistribution
 from ..local.frequency_oracles import (
     BitReports,
     HadamardResponse,
@@ -50,12 +50,12 @@ from ..local.randomised_response import (
     NameAndShame,
     RandomisedResponse,
     one_value,
-    response_law,
+    response_distribution,
 )
 from ..noise.gaussian import GaussianMechanism, VectorGaussianMechanism
 from ..noise_samplers import Integers, draw_indices
 from ..queries import identity
-from .flaw import Flaw, Twin
+from .flaw import Flaw, Variant
 
 __all__ = [
     "UnclippedLocalGaussian", "TruthAmongTheLies", "BinaryOddsForManyValues", "TwiceExposed", "BiasedCoinResponse",
@@ -68,7 +68,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True)
-class UnclippedLocalGaussian(Twin):
+class UnclippedLocalGaussian(Variant):
     """A person's value with noise for a domain to which the value is not clipped: no (ε, δ) holds.
 
     In practice, the sensitivity is taken as max − min of the data seen so far, or of what a sensor should deliver, and
@@ -91,7 +91,7 @@ class UnclippedLocalGaussian(Twin):
 
 
 @dataclass(frozen=True, slots=True)
-class TwiceExposed(Twin):
+class TwiceExposed(Variant):
     """Each row exposed with probability 2δ where δ is claimed: (0, 2δ)-DP.
 
     In practice, δ is taken for a constant of the program and spent on each of the two halves of a report. The bug shows
@@ -112,7 +112,7 @@ class TwiceExposed(Twin):
 
 
 @dataclass(frozen=True, slots=True)
-class TruthAmongTheLies(Twin):
+class TruthAmongTheLies(Variant):
     """The value with probability p = e^ε/(e^ε + k − 1), else any of all k values: ln(1 + k e^ε/(k − 1)) instead of ε.
 
     In practice, two descriptions are mixed: "answer truly with probability p, else flip a coin" needs a smaller p, as
@@ -127,7 +127,7 @@ class TruthAmongTheLies(Twin):
 
 
 @dataclass(frozen=True, slots=True)
-class BinaryOddsForManyValues(Twin):
+class BinaryOddsForManyValues(Variant):
     """The value with the binary probability e^ε/(1 + e^ε) although there are k values: ε + ln(k − 1).
 
     In practice, the code for yes and no is extended to a menu and the formula stays (Kairouz, Bonawitz & Ramage 2016
@@ -141,7 +141,7 @@ class BinaryOddsForManyValues(Twin):
 
 
 @dataclass(frozen=True, slots=True)
-class RedrawnMemo(Twin):
+class RedrawnMemo(Variant):
     """Reports of memoised bits whose permanent bits are drawn anew for each report: reports · ε₁ instead of ε∞.
 
     In practice, the permanent bits live in a cache that is lost with every restart or new installation. Every report
@@ -170,13 +170,14 @@ class FreshBits:
     reports: int
     claim = property(lambda t: PureDP(t.reports * log_odds_of_one((t.kept, t.added))))
 
-    def law(self, dataset: Any) -> ProductLaw:
+    def distribution(self, dataset: Any) -> ProductDistribution:
         value, ones = one_value(dataset, self.k), np.arange(self.reports + 1)
         ways = -gammaln(ones + 1) - gammaln(self.reports - ones + 1)
         one, zero = (
-            FiniteLaw.from_log_weights(ways + ones * math.log(coin / (1 - coin))) for coin in (self.kept, self.added)
+            FiniteDistribution.from_log_weights(ways + ones * math.log(coin / (1 - coin)))
+            for coin in (self.kept, self.added)
         )
-        return ProductLaw(tuple(one if place == value else zero for place in range(self.k)))
+        return ProductDistribution(tuple(one if place == value else zero for place in range(self.k)))
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
         chances = np.full(self.k, self.added)
@@ -185,7 +186,7 @@ class FreshBits:
 
 
 @dataclass(frozen=True, slots=True)
-class FirstReportForAll(Twin):
+class FirstReportForAll(Variant):
     """Several reports of memoised bits with the loss of a single one claimed for all: up to ε∞ instead of ε₁.
 
     In practice, the epsilon of one report is published, and the server collects a report a day. The loss grows from ε₁
@@ -201,7 +202,7 @@ class FirstReportForAll(Twin):
 
 
 @dataclass(frozen=True, slots=True)
-class BiasedCoinResponse(DrawnByItsLaw, Flaw):
+class BiasedCoinResponse(DrawnByItsDistribution, Flaw):
     """Warner's two coins, the second of which says yes with probability `bias`: ln(1 + 1/bias), ln 3 for bias ½.
 
     In practice, a forced yes is made rarer so that the estimate is less noisy; Warner (1965) has fair coins. A yes is
@@ -219,14 +220,14 @@ class BiasedCoinResponse(DrawnByItsLaw, Flaw):
         """ln 3, the loss of two fair coins."""
         return math.log(3)
 
-    def law(self, dataset: Any) -> FiniteLaw:
-        """Exact law of the output: 0 for no, 1 for yes."""
+    def distribution(self, dataset: Any) -> FiniteDistribution:
+        """Exact distribution of the output: 0 for no, 1 for yes."""
         yes = 0.5 * one_value(dataset, 2) + 0.5 * self.bias
-        return FiniteLaw((math.log1p(-yes), math.log(yes)))
+        return FiniteDistribution((math.log1p(-yes), math.log(yes)))
 
 
 @dataclass(frozen=True, slots=True)
-class OnlyYesRandomised(DrawnByItsLaw, Flaw):
+class OnlyYesRandomised(DrawnByItsDistribution, Flaw):
     """Randomised response for a yes, while a no is sent unchanged: no finite ε.
 
     In practice, only the sensitive answer seems to need protection. A yes then always comes from a yes.
@@ -234,9 +235,11 @@ class OnlyYesRandomised(DrawnByItsLaw, Flaw):
 
     epsilon: float
 
-    def law(self, dataset: Any) -> FiniteLaw:
-        """Exact law of the output: 0 for no, 1 for yes."""
-        return response_law(1, 2, self.epsilon) if one_value(dataset, 2) else FiniteLaw((0.0, -math.inf))
+    def distribution(self, dataset: Any) -> FiniteDistribution:
+        """Exact distribution of the output: 0 for no, 1 for yes."""
+        return (
+            response_distribution(1, 2, self.epsilon) if one_value(dataset, 2) else FiniteDistribution((0.0, -math.inf))
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +266,7 @@ class RememberedResponse(Flaw):
 
 
 @dataclass(frozen=True, slots=True)
-class OneHotAtFullEpsilon(Twin):
+class OneHotAtFullEpsilon(Variant):
     """A value as k bits, one of them 1, each randomised at ε: 2ε, as two bits change.
 
     In practice, "each bit is ε-DP" is read as a statement about the whole report (Wang, Blocki, Li & Jha 2017). ε/2 for
@@ -280,7 +283,7 @@ class OneHotAtFullEpsilon(Twin):
 
 
 @dataclass(frozen=True, slots=True)
-class MixedUnaryCoins(Twin):
+class MixedUnaryCoins(Variant):
     """Unary encoding with the 1 kept as in the symmetric form and the 0 as in the optimised one: 3ε/2.
 
     In practice, a switch between SUE and OUE sets only one of the two probabilities. The 1 of SUE adds ε/2 to the log
@@ -294,7 +297,7 @@ class MixedUnaryCoins(Twin):
 
 
 @dataclass(frozen=True, slots=True)
-class TrueBitSetTwice(Twin):
+class TrueBitSetTwice(Variant):
     """Unary encoding that sets the true bit with probability p but does not clear it: ln(1 + p/(q(1 − p))).
 
     In practice, all k bits are drawn at once as if they were 0, and then the true bit is set to 1 with probability p.
@@ -313,7 +316,7 @@ class TrueBitSetTwice(Twin):
 
 
 @dataclass(frozen=True, slots=True)
-class OnesNeverCleared(Twin):
+class OnesNeverCleared(Variant):
     """Unary encoding that turns 0s into 1s at random but keeps every 1: no finite ε.
 
     In practice, a loop sets the bits that are to be 1 and leaves the others as they are, in the array that holds the
@@ -328,7 +331,7 @@ class OnesNeverCleared(Twin):
 
 
 @dataclass(frozen=True, slots=True)
-class HalfNoiseThreshold(Twin):
+class HalfNoiseThreshold(Variant):
     """Thresholded histogram encoding with Laplace noise of scale 1/ε for 2/ε: nearly twice the loss.
 
     In practice, the sensitivity of a one-hot vector is taken to be 1, as of a count when a row is added. Replacing the
@@ -341,7 +344,7 @@ class HalfNoiseThreshold(Twin):
 
 
 @dataclass(frozen=True, slots=True)
-class BinaryHashingOdds(Twin):
+class BinaryHashingOdds(Variant):
     """Optimised local hashing whose report keeps the hash with the odds of binary hashing: ε + ln(g − 1).
 
     In practice, binary local hashing is extended to g hashes and the probability e^ε/(1 + e^ε) stays.
@@ -372,31 +375,31 @@ class HashChosenByTheValue(Flaw):
     def __post_init__(self) -> None:
         LocalHashing(self.epsilon, self.k)  # the right mechanism refuses the same parameters
 
-    def law(self, dataset: Any) -> RowLaw:
-        """Exact law of the rows (hash function, report)."""
+    def distribution(self, dataset: Any) -> RowDistribution:
+        """Exact distribution of the rows (hash function, report)."""
         value = one_value(dataset, self.k)
         rows = tuple((function, report) for function in range(self.k) for report in range(self._right.n_reports))
         found = np.full((self.k, self._right.n_reports), -np.inf)
-        found[value] = self._report_law(value).log_probabilities
-        return RowLaw(rows, tuple(found.ravel().tolist()))
+        found[value] = self._report_distribution(value).log_probabilities
+        return RowDistribution(rows, tuple(found.ravel().tolist()))
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
         """`size` independent rows (hash function, report), shape (size, 2), int64."""
         value = one_value(dataset, self.k)
-        report = draw_indices(self._report_law(value).probabilities, size, rng)
+        report = draw_indices(self._report_distribution(value).probabilities, size, rng)
         return np.stack([np.full(size, value), report], axis=1)
 
     @property
     def _right(self) -> LocalHashing:
         return LocalHashing(self.epsilon, self.k, n_hashes=self.k)
 
-    def _report_law(self, value: int) -> FiniteLaw:
+    def _report_distribution(self, value: int) -> FiniteDistribution:
         truth = int(hashed(value, self.k, self._right.n_reports)[value])
-        return response_law(truth, self._right.n_reports, self.epsilon)
+        return response_distribution(truth, self._right.n_reports, self.epsilon)
 
 
 @dataclass(frozen=True, slots=True)
-class SubsetOfWrongSize(Twin):
+class SubsetOfWrongSize(Variant):
     """Subset selection that keeps the value as for the best size ω but draws a smaller set: ε + .539 for k = 10.
 
     In practice, ω = k/(e^ε + 1) is rounded up in one place and down in another. With ω′ values in the set, the loss is
@@ -439,27 +442,27 @@ class SubsetInOrder(Flaw):
     def _as_set(self) -> SubsetSelection:
         return SubsetSelection(self.epsilon, self.k, self.size)
 
-    def law(self, dataset: Any) -> RowLaw:
-        """Exact law of the lists."""
+    def distribution(self, dataset: Any) -> RowDistribution:
+        """Exact distribution of the lists."""
         value = one_value(dataset, self.k)
-        lacking, having = self._as_set.law(value).log_shares
+        lacking, having = self._as_set.distribution(value).log_shares
         lacking -= math.log(math.perm(self.k - 1, self.size))
         having -= math.log(math.perm(self.k - 1, self.size - 1))
         rows = tuple(permutations(range(self.k), self.size))
         found = (having if row[0] == value else -math.inf if value in row else lacking for row in rows)
-        return RowLaw(rows, tuple(found))
+        return RowDistribution(rows, tuple(found))
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
         """`size` independent lists, shape (size, `self.size`), int64."""
         value = one_value(dataset, self.k)
-        has_value = rng.random(size) < math.exp(self._as_set.law(value).log_shares[1])
+        has_value = rng.random(size) < math.exp(self._as_set.distribution(value).log_shares[1])
         order = rng.random((size, self.k))
         order[:, value] = np.where(has_value, -1.0, 2.0)
         return np.argsort(order, axis=1)[:, : self.size].astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True)
-class HadamardOrAnyColumn(Twin):
+class HadamardOrAnyColumn(Variant):
     """Hadamard response that draws any column, not one with −1, when it does not draw one with +1: ln(1 + 2e^ε).
 
     In practice, "a column with +1 with probability e^ε/(1 + e^ε), otherwise at random" is read as any column, which may

@@ -16,8 +16,8 @@ from ...audit.claims.claim import Claim, PureDP, check_number
 from ...audit.datasets.adjacency import NodeNeighbours
 from ...audit.datasets.rows import rows_of
 from ...audit.errors import DatasetError
-from ..laws.divergences import NamedByParameters
-from ..laws.laws import DiscreteLaw, LaplaceLaw, ProductLaw
+from ..distributions.distributions import DiscreteDistribution, LaplaceDistribution, ProductDistribution
+from ..distributions.divergences import NamedByParameters
 from ..noise.gaussian import GaussianMechanism, vector_answer
 from ..noise.laplace import (
     DegreeHistogramMechanism,
@@ -29,7 +29,7 @@ from ..noise.laplace import (
 )
 from ..noise_samplers import Floats, Integers, grid_step, laplace_on_grid, random_signs, round_to_grid, standard_laplace
 from ..queries import Query, check_choice, check_count, identity, real_answer, whole_answer
-from .flaw import Flaw, Twin, total
+from .flaw import Flaw, Variant, total
 
 __all__ = [
     "UnderstatedSensitivityLaplace", "InvertedScaleLaplace", "PerRowGeometric", "SquaredRatioGeometric",
@@ -44,7 +44,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True)
-class PerRowGeometric(Twin):
+class PerRowGeometric(Variant):
     """A count with noise for one row, for users with up to `rows_per_user` rows: rows_per_user·ε at user level.
 
     In practice, the unit of privacy is a person while the table has one row per event. The bug shows on neighbours that
@@ -60,7 +60,7 @@ class PerRowGeometric(Twin):
 
 
 @dataclass(frozen=True, slots=True)
-class SquaredRatioGeometric(Twin):
+class SquaredRatioGeometric(Variant):
     """A count with noise of ratio e^{−2ε} instead of e^{−ε}: 2ε instead of ε.
 
     In practice, a factor 2 that belongs below ε, as the sensitivity of a replaced row, is written above it. The bug
@@ -106,7 +106,7 @@ class MisprintedTableGeometric(NamedByParameters, Flaw):
 
 
 @dataclass(frozen=True, slots=True)
-class HalfNoiseHistogram(Twin):
+class HalfNoiseHistogram(Variant):
     """A histogram with noise for an added or removed row, claimed for a replaced row, which changes two counts: 2ε.
 
     In practice, "each row is in one bin only, so the sensitivity is 1" (Dwork & Roth 2014, Example 3.2) is said without
@@ -149,12 +149,12 @@ class LaplaceOfScale:
         check_number("scale", self.scale, 0, np.inf, "of Laplace noise", closed=False)
         check_choice("spared", self.spared, get_args(Spared))
 
-    def law(self, dataset: Any) -> ProductLaw:
-        """Exact law of the output before rounding."""
+    def distribution(self, dataset: Any) -> ProductDistribution:
+        """Exact distribution of the output before rounding."""
         answers = vector_answer(self.query, dataset)
-        return ProductLaw(
+        return ProductDistribution(
             tuple(
-                DiscreteLaw((answer,), (0.0,)) if is_spared else LaplaceLaw(answer, self.scale)
+                DiscreteDistribution((answer,), (0.0,)) if is_spared else LaplaceDistribution(answer, self.scale)
                 for answer, is_spared in zip(answers, self._are_spared(answers), strict=True)
             )
         )
@@ -197,7 +197,7 @@ class ConsistentWithTheTotal(Flaw):
 
 
 @dataclass(frozen=True, slots=True)
-class EdgeNoiseForNodes(Twin):
+class EdgeNoiseForNodes(Variant):
     """An edge count with noise for one edge, claimed to hide a node: max_degree·ε for nodes of that degree.
 
     In practice, "the graph is private" does not say whether edges or nodes are (Hay, Li, Miklau & Jensen 2009). The bug
@@ -211,10 +211,10 @@ class EdgeNoiseForNodes(Twin):
     runs_as = property(lambda t: EdgeCountMechanism(t.epsilon))
     truth = property(lambda t: PureDP(t.epsilon * t.max_degree))
 
-    def law(self, dataset: Any) -> Any:
-        """Exact law of the output; refuses nodes of a larger degree, whose loss exceeds `truth`."""
+    def distribution(self, dataset: Any) -> Any:
+        """Exact distribution of the output; refuses nodes of a larger degree, whose loss exceeds `truth`."""
         degrees_of(dataset, self.max_degree)
-        return self.runs_as.law(dataset)
+        return self.runs_as.distribution(dataset)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Any:
         """`size` independent outputs; refuses nodes of a larger degree."""
@@ -223,7 +223,7 @@ class EdgeNoiseForNodes(Twin):
 
 
 @dataclass(frozen=True, slots=True)
-class OneEndDegreeHistogram(Twin):
+class OneEndDegreeHistogram(Variant):
     """A degree histogram with noise for one end of an edge, sensitivity 2: 2ε instead of ε.
 
     In practice, one node moves from one count to another, "so two counts change", and the other end is forgotten. The
@@ -317,7 +317,7 @@ class SinglePrecisionNoise(Flaw):
 
 
 @dataclass(frozen=True, slots=True)
-class UnderstatedSensitivityLaplace(Twin):
+class UnderstatedSensitivityLaplace(Variant):
     """A sum of values in [0, bound] with the sensitivity of a count, 1: ε·bound instead of ε (for bound > 1).
 
     In practice, code for a count is reused for a sum, or the clipping bound is changed in one place only. The bug shows
@@ -333,7 +333,7 @@ class UnderstatedSensitivityLaplace(Twin):
 
 
 @dataclass(frozen=True, slots=True)
-class InvertedScaleLaplace(Twin):
+class InvertedScaleLaplace(Variant):
     """A count with Laplace noise of scale ε instead of 1/ε: (1/ε)-DP.
 
     In practice, the generator's `scale` is taken for the rate, or for the privacy parameter itself. There is too little
@@ -421,7 +421,8 @@ class RedrawnUntilNonnegative(Flaw):
     """A count with Laplace noise, redrawn until it is not negative: ln(2e^ε − 1) instead of ε for whole counts from 0.
 
     In practice, negative counts are "impossible" and the draw is repeated, where setting them to 0 would be free. The
-    law is renormalised by the probability of being kept, which depends on the count. The bug shows between 0 and 1.
+    distribution is renormalised by the probability of being kept, which depends on the count. The bug shows between 0
+    and 1.
     """
 
     epsilon: float
@@ -445,9 +446,9 @@ class TowardsZeroLaplace(Flaw):
     """A count plus Laplace noise truncated to its whole part, so that 0 has twice its share: ε + ln 2.
 
     In practice, `int(noise)` rounds towards zero, so that zero gets the draws of two cells, (−1, 1), and every other
-    number those of one. A random sign before a geometric magnitude gives the same law when −0 is kept as well as +0
-    (Canonne et al. 2020, Algorithm 2). The bug shows at the counts themselves. Rounding the noisy count instead would
-    be post-processing.
+    number those of one. A random sign before a geometric magnitude gives the same distribution when −0 is kept as well
+    as +0 (Canonne et al. 2020, Algorithm 2). The bug shows at the counts themselves. Rounding the noisy count instead
+    would be post-processing.
 
     References
     ----------
@@ -481,7 +482,7 @@ class SeededByTheData(Flaw):
 
 
 @dataclass(frozen=True, slots=True)
-class BestOfDraws(Twin):
+class BestOfDraws(Variant):
     """The noisy answer nearest to the truth, out of k: kε instead of ε.
 
     In practice, a release that looks "too noisy" is drawn again. The smallest of k exponential magnitudes is
@@ -495,11 +496,11 @@ class BestOfDraws(Twin):
 
     def __post_init__(self) -> None:
         check_count("k", self.k, "draws")
-        Twin.__post_init__(self)
+        Variant.__post_init__(self)
 
 
 @dataclass(frozen=True, slots=True)
-class DeviationAsScaleLaplace(Twin):
+class DeviationAsScaleLaplace(Variant):
     """Laplace noise of standard deviation 1/ε instead of scale 1/ε: √2·ε.
 
     In practice, noise is specified by its standard deviation, as Gaussian noise is; that of Laplace noise is √2 scales.
@@ -517,9 +518,9 @@ class DeviationAsScaleLaplace(Twin):
 class ScaleFromTheData(Flaw):
     """An answer plus Laplace noise for a sensitivity that is computed from the dataset: no finite ε.
 
-    The tails of two Laplace laws of different scale diverge, and a sensitivity of 0 means no noise. The queries `query`
-    and `sensitivity` decide which bug this is: the range of the values as the sensitivity of their sum, the exact
-    number of rows under a mean, the local sensitivity of a median, or the largest degree of a graph.
+    The tails of two Laplace distributions of different scale diverge, and a sensitivity of 0 means no noise. The
+    queries `query` and `sensitivity` decide which bug this is: the range of the values as the sensitivity of their sum,
+    the exact number of rows under a mean, the local sensitivity of a median, or the largest degree of a graph.
 
     References
     ----------
@@ -531,9 +532,11 @@ class ScaleFromTheData(Flaw):
     query: Query = field(repr=False)
     sensitivity: Callable[[Any], float] = field(repr=False)
 
-    def law(self, dataset: Any) -> LaplaceLaw:
-        """Exact law of the output before rounding; refuses a sensitivity of 0."""
-        return LaplaceLaw(real_answer(self.query, dataset), real_answer(self.sensitivity, dataset) / self.epsilon)
+    def distribution(self, dataset: Any) -> LaplaceDistribution:
+        """Exact distribution of the output before rounding; refuses a sensitivity of 0."""
+        return LaplaceDistribution(
+            real_answer(self.query, dataset), real_answer(self.sensitivity, dataset) / self.epsilon
+        )
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
         """`size` independent outputs, shape (size,), on one grid for all scales."""

@@ -13,13 +13,13 @@ import numpy.typing as npt
 
 from ...audit.claims.claim import PureDP, check_number
 from ...audit.errors import DatasetError
-from ..laws.divergences import DrawnByItsLaw, NamedByParameters, ScalarLaw
-from ..laws.laws import DiscreteLaw, FiniteLaw, LaplaceLaw
+from ..distributions.distributions import DiscreteDistribution, FiniteDistribution, LaplaceDistribution
+from ..distributions.divergences import DrawnByItsDistribution, NamedByParameters, ScalarDistribution
 from ..noise.laplace import LaplaceMechanism
 from ..noise_samplers import Fill, Floats, Integers, fill_laplace, pieces, round_to_grid
 from ..queries import Query, candidate_scores, check_count, identity, places_below_leader
 from ..selection import ExponentialMechanism, NoisyThreshold, PostedPriceAuction, ReportNoisyMax, SparseVector, bids_of
-from .flaw import Flaw, Twin
+from .flaw import Flaw, Variant
 
 __all__ = [
     "ExponentialMissingFactorTwo", "HalfSensitivityExponential", "PricesFromTheBids", "NoisyMaxMissingFactorTwo",
@@ -32,7 +32,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True)
-class NoisyMaxMissingFactorTwo(Twin):
+class NoisyMaxMissingFactorTwo(Variant):
     """Report noisy max with noise of scale Δ/ε, enough for monotone counts only: 2ε instead of ε.
 
     In practice, the saving for counting queries (Dwork & Roth 2014, Claim 3.9) is taken where a row is replaced, or for
@@ -51,7 +51,7 @@ class NoisyMaxMissingFactorTwo(Twin):
 
 
 @dataclass(frozen=True, slots=True)
-class MaximumLaplaceLaw(ScalarLaw):
+class MaximumLaplaceDistribution(ScalarDistribution):
     """The largest of independent Laplace variables with these locations and one scale."""
 
     locations: tuple[float, ...]
@@ -60,7 +60,10 @@ class MaximumLaplaceLaw(ScalarLaw):
     def log_density(self, outputs: npt.ArrayLike) -> Floats:
         z = np.asarray(outputs, dtype=np.float64)
         log_cdfs = self._log_cdfs(z)
-        hazards = [law.log_density(z) - log_cdf for law, log_cdf in zip(self._laws, log_cdfs, strict=True)]
+        hazards = [
+            distribution.log_density(z) - log_cdf
+            for distribution, log_cdf in zip(self._distributions, log_cdfs, strict=True)
+        ]
         return np.asarray(log_cdfs.sum(axis=0) + np.logaddexp.reduce(hazards, axis=0))
 
     def cdf(self, outputs: npt.ArrayLike) -> Floats:
@@ -70,18 +73,21 @@ class MaximumLaplaceLaw(ScalarLaw):
         return np.asarray(-np.expm1(self._log_cdfs(np.asarray(outputs, dtype=np.float64)).sum(axis=0)))
 
     @property
-    def _laws(self) -> list[LaplaceLaw]:
-        return [LaplaceLaw(location, self.scale) for location in self.locations]
+    def _distributions(self) -> list[LaplaceDistribution]:
+        return [LaplaceDistribution(location, self.scale) for location in self.locations]
 
     def _log_cdfs(self, z: Floats) -> Floats:
         """ln F_j, one row per location, from the tail that is small."""
         with np.errstate(divide="ignore"):
-            rows = [np.where(z < law.location, np.log(law.cdf(z)), np.log1p(-law.sf(z))) for law in self._laws]
+            rows = [
+                np.where(z < distribution.location, np.log(distribution.cdf(z)), np.log1p(-distribution.sf(z)))
+                for distribution in self._distributions
+            ]
         return np.array(rows)
 
 
 @dataclass(frozen=True, slots=True)
-class NoisyMaxReleasingValue(Twin):
+class NoisyMaxReleasingValue(Variant):
     """The largest noisy count released, with noise that suffices for its index: Kε instead of ε for K counts.
 
     In practice, the maximum comes for free with its index and is printed with it (Ding, Wang, Wang, Zhang & Kifer 2018,
@@ -114,8 +120,8 @@ class LargestNoisyCount:
     counts: Query
     n_candidates: int
 
-    def law(self, dataset: Any) -> MaximumLaplaceLaw:
-        return MaximumLaplaceLaw(tuple(self._scores(dataset).tolist()), self.scale)
+    def distribution(self, dataset: Any) -> MaximumLaplaceDistribution:
+        return MaximumLaplaceDistribution(tuple(self._scores(dataset).tolist()), self.scale)
 
     def _scores(self, dataset: Any) -> Floats:
         scores = candidate_scores(self.counts, dataset)
@@ -160,9 +166,9 @@ class PricesFromTheBids(NamedByParameters, Flaw):
 
     epsilon: float
 
-    def law(self, dataset: Any) -> DiscreteLaw:
-        """Exact law of the price, one of the positive bids."""
-        return self._auction(dataset).law(dataset)
+    def distribution(self, dataset: Any) -> DiscreteDistribution:
+        """Exact distribution of the price, one of the positive bids."""
+        return self._auction(dataset).distribution(dataset)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
         return self._auction(dataset).sample(dataset, size, rng)
@@ -176,7 +182,7 @@ class PricesFromTheBids(NamedByParameters, Flaw):
 
 
 @dataclass(frozen=True, slots=True)
-class ExponentialMissingFactorTwo(Twin):
+class ExponentialMissingFactorTwo(Variant):
     """Pr[r] ∝ exp(ε u/Δ) instead of exp(ε u/(2Δ)) for utilities that are not monotone: 2ε instead of ε.
 
     In practice, the 2 is left out, or the saving for monotone utilities is taken where a row is replaced (McSherry &
@@ -192,7 +198,7 @@ class ExponentialMissingFactorTwo(Twin):
 
 
 @dataclass(frozen=True, slots=True)
-class HalfSensitivityExponential(Twin):
+class HalfSensitivityExponential(Variant):
     """The exponential mechanism with half of the utilities' sensitivity: 2ε instead of ε.
 
     In practice, the sensitivity is read off one candidate, or one kind of neighbour, and not taken as the maximum over
@@ -210,7 +216,7 @@ class HalfSensitivityExponential(Twin):
 
 
 @dataclass(frozen=True, slots=True)
-class _Variant(Twin):
+class _Variant(Variant):
     """Parameters, claim and errors of `SparseVector`."""
 
     epsilon: float
@@ -293,7 +299,7 @@ class SparseVectorWithoutCutoff(_Variant):
 
 
 @dataclass(frozen=True, slots=True)
-class PowersOfTen(Twin):
+class PowersOfTen(Variant):
     """The exponential mechanism with weights 10^(ε u/(2Δ)): ε ln 10 = 2.3ε instead of ε.
 
     In practice, utilities are in decimal logarithms, as decibels and orders of magnitude are. The bug shows where the
@@ -307,16 +313,18 @@ class PowersOfTen(Twin):
 
 
 @dataclass(frozen=True, slots=True)
-class _Selection(DrawnByItsLaw, Flaw):
+class _Selection(DrawnByItsDistribution, Flaw):
     """Index of a candidate, chosen by utilities of sensitivity 1."""
 
     epsilon: float
     utilities: Query = field(default=identity, repr=False)
 
-    def law(self, dataset: Any) -> FiniteLaw:
-        """Exact law of the output."""
+    def distribution(self, dataset: Any) -> FiniteDistribution:
+        """Exact distribution of the output."""
         with np.errstate(divide="ignore"):
-            return FiniteLaw(tuple(np.log(self._probabilities(candidate_scores(self.utilities, dataset))).tolist()))
+            return FiniteDistribution(
+                tuple(np.log(self._probabilities(candidate_scores(self.utilities, dataset))).tolist())
+            )
 
     @abstractmethod
     def _probabilities(self, scores: Floats) -> Floats:
@@ -402,9 +410,9 @@ class WinnerWithNoisyCount(Flaw):
     counts: Query = field(default=identity, repr=False)
     truth = property(lambda t: PureDP(max(1.0, 2.0 / t.parts) * t.epsilon))
 
-    def winners(self, dataset: Any) -> FiniteLaw:
-        """Exact law of the index."""
-        return self._selection.law(candidate_scores(self.counts, dataset))
+    def winners(self, dataset: Any) -> FiniteDistribution:
+        """Exact distribution of the index."""
+        return self._selection.distribution(candidate_scores(self.counts, dataset))
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
         """`size` independent rows of the winner's index and its noisy count, shape (size, 2)."""

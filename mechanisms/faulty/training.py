@@ -13,7 +13,7 @@ from scipy.optimize import brentq
 from scipy.special import log_ndtr
 from scipy.stats import chi2
 
-from ..laws.laws import GaussianLaw
+from ..distributions.distributions import GaussianDistribution
 from ..noise_samplers import Floats
 from ..training.canaries import DiracCanaries
 from ..training.dp_sgd import DPSGD, Mixture, dp_sgd_claim, mixture_epsilon
@@ -189,7 +189,7 @@ def fixed_totals_epsilon(recipe: Recipe, x: Any, y: Any, scale: float, delta: fl
         blocks = recipe.model.blocks(recipe.first_weights(1), Batch(features, labels, is_in))
         totals.append(recipe.gradient(blocks, is_in)[0])
     mu = math.sqrt(recipe.steps) * float(np.linalg.norm(totals[0] - totals[1])) / scale
-    return GaussianLaw(0.0, 1.0).epsilon_from(GaussianLaw(mu, 1.0), delta)
+    return GaussianDistribution(0.0, 1.0).epsilon_from(GaussianDistribution(mu, 1.0), delta)
 
 
 def scales_epsilon(ratio: float, n_numbers: int, delta: float) -> float:

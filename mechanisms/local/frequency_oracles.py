@@ -14,11 +14,11 @@ from scipy.special import gammaln, logsumexp
 
 from ...audit.claims.claim import PureDP, check_number
 from ...audit.errors import ClaimError
-from ..laws.divergences import DrawnByItsLaw, PureMechanism, RunsAs
-from ..laws.laws import FiniteLaw, ProductLaw, RowLaw, SubsetLaw
+from ..distributions.distributions import FiniteDistribution, ProductDistribution, RowDistribution, SubsetDistribution
+from ..distributions.divergences import DrawnByItsDistribution, PureMechanism, RunsAs
 from ..noise_samplers import Integers, draw_indices
 from ..queries import check_count
-from .randomised_response import one_value, response_law
+from .randomised_response import one_value, response_distribution
 
 __all__ = [
     "UnaryEncoding", "ThresholdedHistogram", "LocalHashing", "SubsetSelection", "HadamardResponse", "MemoisedBits",
@@ -37,9 +37,9 @@ def check_oracle(epsilon: float, k: int, most: float = math.inf) -> None:
     check_count("k", k, "values", least=2)
 
 
-def bit_law(one: float) -> FiniteLaw:
-    """Return the law of a bit that is 1 with this probability."""
-    return FiniteLaw((math.log1p(-one) if one < 1 else -math.inf, math.log(one)))
+def bit_distribution(one: float) -> FiniteDistribution:
+    """Return the distribution of a bit that is 1 with this probability."""
+    return FiniteDistribution((math.log1p(-one) if one < 1 else -math.inf, math.log(one)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +55,10 @@ class BitReports:
         """The log odds ratio of a reported 1."""
         return PureDP(log_odds_of_one((self.kept, self.added)))
 
-    def law(self, dataset: Any) -> ProductLaw:
-        """The exact law of the bits."""
-        value, one, zero = one_value(dataset, self.k), bit_law(self.kept), bit_law(self.added)
-        return ProductLaw(tuple(one if place == value else zero for place in range(self.k)))
+    def distribution(self, dataset: Any) -> ProductDistribution:
+        """The exact distribution of the bits."""
+        value, one, zero = one_value(dataset, self.k), bit_distribution(self.kept), bit_distribution(self.added)
+        return ProductDistribution(tuple(one if place == value else zero for place in range(self.k)))
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
         """`size` independent reports of k bits, shape (size, k), int64."""
@@ -97,7 +97,7 @@ class UnaryEncoding(RunsAs, PureMechanism):
     --------
     >>> from dpaudit.mechanisms import exact_epsilon
     >>> oracle = UnaryEncoding(epsilon=1, k=4, is_optimised=True)
-    >>> print(oracle, round(exact_epsilon(oracle.law(0), oracle.law(3)), 12))
+    >>> print(oracle, round(exact_epsilon(oracle.distribution(0), oracle.distribution(3)), 12))
     UnaryEncoding(epsilon=1, k=4, is_optimised=True) 1.0
     """
 
@@ -162,7 +162,7 @@ class ThresholdedHistogram(RunsAs, PureMechanism):
     --------
     >>> from dpaudit.mechanisms import exact_epsilon
     >>> oracle = ThresholdedHistogram(epsilon=1, k=4)
-    >>> print(round(exact_epsilon(oracle.law(0), oracle.law(3)), 3))
+    >>> print(round(exact_epsilon(oracle.distribution(0), oracle.distribution(3)), 3))
     0.896
     """
 
@@ -214,12 +214,14 @@ MOST_ROWS: Final = 2**16
 
 
 @functools.lru_cache(maxsize=64)
-def hashing_law(value: int, n_hashes: int, g: int, log_odds: float) -> RowLaw:
-    """Return the law of (hash function, report), the value's hash e^log_odds times as likely as another report."""
+def hashing_distribution(value: int, n_hashes: int, g: int, log_odds: float) -> RowDistribution:
+    """Return the distribution of (hash function, report), the value's hash e^log_odds times as likely as another
+    report.
+    """
     found = np.concatenate(
-        [response_law(int(one), g, log_odds).log_probabilities for one in hashed(value, n_hashes, g)]
+        [response_distribution(int(one), g, log_odds).log_probabilities for one in hashed(value, n_hashes, g)]
     )
-    return RowLaw(tuple(product(range(n_hashes), range(g))), tuple((found - math.log(n_hashes)).tolist()))
+    return RowDistribution(tuple(product(range(n_hashes), range(g))), tuple((found - math.log(n_hashes)).tolist()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +252,7 @@ class LocalHashing(PureMechanism):
     --------
     >>> from dpaudit.mechanisms import exact_epsilon
     >>> oracle = LocalHashing(epsilon=1, k=10)
-    >>> print(oracle, round(exact_epsilon(oracle.law(0), oracle.law(9)), 12))
+    >>> print(oracle, round(exact_epsilon(oracle.distribution(0), oracle.distribution(9)), 12))
     LocalHashing(epsilon=1, k=10, g=4, n_hashes=16) 1.0
     """
 
@@ -264,8 +266,8 @@ class LocalHashing(PureMechanism):
         check_count("n_hashes", self.n_hashes, "hash functions")
         if self.n_reports * self.n_hashes > MOST_ROWS:
             raise ClaimError(
-                f"g={self.n_reports} with {self.n_hashes} hash functions is too much for an exact law; use a smaller "
-                f"g= or n_hashes=, with a product of at most {MOST_ROWS}.",
+                f"g={self.n_reports} with {self.n_hashes} hash functions is too much for an exact distribution; use a "
+                f"smaller g= or n_hashes=, with a product of at most {MOST_ROWS}.",
                 g=self.n_reports,
             )
 
@@ -277,15 +279,17 @@ class LocalHashing(PureMechanism):
         """Number of hashes g."""
         return round(math.exp(min(self.epsilon, 40.0))) + 1 if self.g is None else self.g
 
-    def law(self, dataset: Any) -> RowLaw:
-        """The exact law of the rows (hash function, report)."""
-        return hashing_law(one_value(dataset, self.k), self.n_hashes, self.n_reports, self.epsilon)
+    def distribution(self, dataset: Any) -> RowDistribution:
+        """The exact distribution of the rows (hash function, report)."""
+        return hashing_distribution(one_value(dataset, self.k), self.n_hashes, self.n_reports, self.epsilon)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
         """`size` independent rows (hash function, report), shape (size, 2), int64."""
         hashes = hashed(one_value(dataset, self.k), self.n_hashes, self.n_reports)
         function = rng.integers(0, self.n_hashes, size)
-        shift = draw_indices(response_law(0, self.n_reports, self.epsilon).probabilities, size, rng)  # 0: the truth
+        shift = draw_indices(
+            response_distribution(0, self.n_reports, self.epsilon).probabilities, size, rng
+        )  # 0: the truth
         return np.stack([function, (hashes[function] + shift) % self.n_reports], axis=1)
 
 
@@ -313,7 +317,7 @@ class SubsetSelection(PureMechanism):
     --------
     >>> from dpaudit.mechanisms import exact_epsilon
     >>> oracle = SubsetSelection(epsilon=1, k=10)
-    >>> print(oracle, round(exact_epsilon(oracle.law(0), oracle.law(9)), 12))
+    >>> print(oracle, round(exact_epsilon(oracle.distribution(0), oracle.distribution(9)), 12))
     SubsetSelection(epsilon=1, k=10, size=3) 1.0
     """
 
@@ -336,16 +340,16 @@ class SubsetSelection(PureMechanism):
         """Number of values in the subset."""
         return best_size(self.epsilon, self.k) if self.size is None else self.size
 
-    def law(self, dataset: Any) -> SubsetLaw:
-        """The exact law of the membership bits."""
-        return SubsetLaw(one_value(dataset, self.k), self.k, self.n_members, self.epsilon)
+    def distribution(self, dataset: Any) -> SubsetDistribution:
+        """The exact distribution of the membership bits."""
+        return SubsetDistribution(one_value(dataset, self.k), self.k, self.n_members, self.epsilon)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
         """`size` independent subsets as membership bits, shape (size, k), int64."""
-        law = self.law(dataset)
+        distribution = self.distribution(dataset)
         order = rng.random((size, self.k))  # the members have the lowest numbers
-        has_value = rng.random(size) < math.exp(law.log_shares[1])
-        order[:, law.value] = np.where(has_value, -1.0, 2.0)
+        has_value = rng.random(size) < math.exp(distribution.log_shares[1])
+        order[:, distribution.value] = np.where(has_value, -1.0, 2.0)
         last = np.partition(order, self.n_members - 1, axis=1)[:, [self.n_members - 1]]
         return (order <= last).astype(np.int64)
 
@@ -356,7 +360,7 @@ def best_size(epsilon: float, k: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class HadamardResponse(DrawnByItsLaw, PureMechanism):
+class HadamardResponse(DrawnByItsDistribution, PureMechanism):
     """A column in which the value's row of a Hadamard matrix is probably +1: epsilon-DP.
 
     The matrix has K rows, the least power of two above k, and value v has row v + 1, half of whose entries are +1. A
@@ -376,7 +380,7 @@ class HadamardResponse(DrawnByItsLaw, PureMechanism):
     Examples
     --------
     >>> oracle = HadamardResponse(epsilon=np.log(3), k=3)
-    >>> oracle.law(0).probabilities.round(3).tolist()
+    >>> oracle.distribution(0).probabilities.round(3).tolist()
     [0.375, 0.125, 0.375, 0.125]
     """
 
@@ -385,11 +389,11 @@ class HadamardResponse(DrawnByItsLaw, PureMechanism):
     def __post_init__(self) -> None:
         check_oracle(self.epsilon, self.k)
 
-    def law(self, dataset: Any) -> FiniteLaw:
-        """The exact law of the column, in range(K)."""
+    def distribution(self, dataset: Any) -> FiniteDistribution:
+        """The exact distribution of the column, in range(K)."""
         row = one_value(dataset, self.k) + 1
         is_minus = [(row & column).bit_count() % 2 for column in range(2 ** self.k.bit_length())]
-        return FiniteLaw.from_log_weights([-self.epsilon * minus for minus in is_minus])
+        return FiniteDistribution.from_log_weights([-self.epsilon * minus for minus in is_minus])
 
 
 # Repeated reports of one value with memoisation: a permanent response, and a fresh response to it in each report.
@@ -418,10 +422,10 @@ def bit_odds(epsilon_permanent: float, epsilon_first: float, is_optimised: bool)
 @functools.lru_cache(maxsize=64)
 def response_odds(epsilon_permanent: float, epsilon_first: float, k: int) -> float:
     """Return the log-odds of the second response with which one report of k values loses `epsilon_first`."""
-    first = response_law(0, k, epsilon_permanent).probabilities
+    first = response_distribution(0, k, epsilon_permanent).probabilities
 
     def loss(odds: float) -> float:
-        second = response_law(0, k, odds).probabilities
+        second = response_distribution(0, k, odds).probabilities
         same = first[0] * second[0] + (k - 1) * first[1] * second[1]
         return math.log(same * (k - 1) / (1 - same))
 
@@ -500,7 +504,7 @@ class MemoisedBits(_Memoised):
     >>> from dpaudit.mechanisms import exact_epsilon
     >>> for reports in (1, 5, 50):
     ...     oracle = MemoisedBits(2, 1, k=4, reports=reports)
-    ...     print(oracle.claim, round(exact_epsilon(oracle.law(0), oracle.law(1)), 4))
+    ...     print(oracle.claim, round(exact_epsilon(oracle.distribution(0), oracle.distribution(1)), 4))
     1-DP 1.0
     2-DP 1.9872
     2-DP 2.0
@@ -512,17 +516,20 @@ class MemoisedBits(_Memoised):
         epsilons = f"{self.epsilon_permanent:g}, {self.epsilon_first:g}"
         return f"MemoisedBits({epsilons}, k={self.k}, reports={self.reports}, is_optimised={self.is_optimised})"
 
-    def law(self, dataset: Any) -> ProductLaw:
-        """The exact law of the numbers of 1s; each is a mixture of two binomials."""
+    def distribution(self, dataset: Any) -> ProductDistribution:
+        """The exact distribution of the numbers of 1s; each is a mixture of two binomials."""
         value = one_value(dataset, self.k)
         ones = np.arange(self.reports + 1)
         ways = -gammaln(ones + 1) - gammaln(self.reports - ones + 1)
         odds = bit_odds(self.epsilon_permanent, self.epsilon_first, self.is_optimised)
-        after = [FiniteLaw.from_log_weights(ways + odds * n).log_probabilities for n in (self.reports - ones, ones)]
+        after = [
+            FiniteDistribution.from_log_weights(ways + odds * n).log_probabilities for n in (self.reports - ones, ones)
+        ]
         one, zero = (
-            FiniteLaw.from_log_weights(logsumexp(after, axis=0, b=[[1 - coin], [coin]])) for coin in self._coins
+            FiniteDistribution.from_log_weights(logsumexp(after, axis=0, b=[[1 - coin], [coin]]))
+            for coin in self._coins
         )
-        return ProductLaw(tuple(one if place == value else zero for place in range(self.k)))
+        return ProductDistribution(tuple(one if place == value else zero for place in range(self.k)))
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
         """`size` independent rows of numbers of 1s, shape (size, k), int64."""
@@ -560,7 +567,7 @@ class MemoisedResponse(_Memoised):
     --------
     >>> from dpaudit.mechanisms import exact_epsilon
     >>> oracle = MemoisedResponse(2, 1, k=3, reports=5)
-    >>> print(oracle.claim, round(exact_epsilon(oracle.law(0), oracle.law(1)), 4))
+    >>> print(oracle.claim, round(exact_epsilon(oracle.distribution(0), oracle.distribution(1)), 4))
     2-DP 1.9954
     """
 
@@ -568,21 +575,23 @@ class MemoisedResponse(_Memoised):
         epsilons = f"{self.epsilon_permanent:g}, {self.epsilon_first:g}"
         return f"MemoisedResponse({epsilons}, k={self.k}, reports={self.reports})"
 
-    def law(self, dataset: Any) -> RowLaw:
-        """The exact law of the numbers of reports; a mixture of k multinomials."""
-        first = response_law(one_value(dataset, self.k), self.k, self.epsilon_permanent).log_probabilities
+    def distribution(self, dataset: Any) -> RowDistribution:
+        """The exact distribution of the numbers of reports; a mixture of k multinomials."""
+        first = response_distribution(one_value(dataset, self.k), self.k, self.epsilon_permanent).log_probabilities
         rows = tuple(row for row in product(range(self.reports + 1), repeat=self.k) if sum(row) == self.reports)
         counts = np.array(rows)
-        second = np.array([response_law(memory, self.k, self._odds).log_probabilities for memory in range(self.k)])
+        second = np.array(
+            [response_distribution(memory, self.k, self._odds).log_probabilities for memory in range(self.k)]
+        )
         ways = gammaln(self.reports + 1) - gammaln(counts + 1).sum(axis=1)
         found = ways + logsumexp(counts @ second.T + np.array(first), axis=1)
-        return RowLaw(rows, tuple(found.tolist()))
+        return RowDistribution(rows, tuple(found.tolist()))
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
         """`size` independent rows of numbers of reports, shape (size, k), int64."""
         value = one_value(dataset, self.k)
-        memory = draw_indices(response_law(value, self.k, self.epsilon_permanent).probabilities, size, rng)
-        second = np.array([response_law(each, self.k, self._odds).probabilities for each in range(self.k)])
+        memory = draw_indices(response_distribution(value, self.k, self.epsilon_permanent).probabilities, size, rng)
+        second = np.array([response_distribution(each, self.k, self._odds).probabilities for each in range(self.k)])
         return rng.multinomial(self.reports, second[memory]).astype(np.int64)
 
     @property

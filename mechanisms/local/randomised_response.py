@@ -13,8 +13,14 @@ from scipy.special import gammaln
 
 from ...audit.claims.claim import ApproxDP, PureDP, check_number
 from ...audit.errors import ClaimError, DatasetError
-from ..laws.divergences import ApproxMechanism, DrawnByItsLaw, NamedByParameters, PureMechanism, RunsAs
-from ..laws.laws import DiscreteLaw, FiniteLaw, ProductLaw
+from ..distributions.distributions import DiscreteDistribution, FiniteDistribution, ProductDistribution
+from ..distributions.divergences import (
+    ApproxMechanism,
+    DrawnByItsDistribution,
+    NamedByParameters,
+    PureMechanism,
+    RunsAs,
+)
 from ..noise.gaussian import GaussianMechanism, Vector, VectorGaussianMechanism, vector_answer
 from ..noise_samplers import Integers, pieces
 from ..queries import as_numbers, check_count, identity, real_answer, whole_answer
@@ -28,9 +34,9 @@ __all__ = [
 
 
 @functools.lru_cache(maxsize=256)
-def response_law(value: int, k: int, log_odds: float) -> FiniteLaw:
-    """Return the law that makes `value` e^log_odds times as likely as each other value."""
-    return FiniteLaw.from_log_weights([log_odds if other == value else 0.0 for other in range(k)])
+def response_distribution(value: int, k: int, log_odds: float) -> FiniteDistribution:
+    """Return the distribution that makes `value` e^log_odds times as likely as each other value."""
+    return FiniteDistribution.from_log_weights([log_odds if other == value else 0.0 for other in range(k)])
 
 
 def one_value(dataset: Any, k: int) -> int:
@@ -49,7 +55,7 @@ def one_value(dataset: Any, k: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class RandomisedResponse(DrawnByItsLaw, PureMechanism):
+class RandomisedResponse(DrawnByItsDistribution, PureMechanism):
     """One person's value, kept with probability e^ε/(e^ε + k − 1), else replaced uniformly by another: epsilon-DP.
 
     The dataset is a value in range(k), and any two values are neighbours (the local model).
@@ -68,7 +74,7 @@ class RandomisedResponse(DrawnByItsLaw, PureMechanism):
 
     Examples
     --------
-    >>> RandomisedResponse(epsilon=np.log(3)).law(1).probabilities.round(3).tolist()
+    >>> RandomisedResponse(epsilon=np.log(3)).distribution(1).probabilities.round(3).tolist()
     [0.25, 0.75]
     """
 
@@ -78,9 +84,9 @@ class RandomisedResponse(DrawnByItsLaw, PureMechanism):
         check_number("epsilon", self.epsilon, 0, math.inf, "the truth is e^epsilon times as likely", closed=False)
         check_count("k", self.k, "values", least=2)
 
-    def law(self, dataset: Any) -> FiniteLaw:
-        """The exact law of the output."""
-        return response_law(one_value(dataset, self.k), self.k, self.epsilon)
+    def distribution(self, dataset: Any) -> FiniteDistribution:
+        """The exact distribution of the output."""
+        return response_distribution(one_value(dataset, self.k), self.k, self.epsilon)
 
 
 # Repeated randomised responses of one person: independent, or with questions that depend on earlier answers.
@@ -139,15 +145,17 @@ class RandomisedResponseFold(_Responses):
     RandomisedResponseFold(epsilon_each=0.1, n=30) 3-DP
     """
 
-    def law(self, dataset: Any) -> FiniteLaw:
-        """The exact law of the output, binomial."""
+    def distribution(self, dataset: Any) -> FiniteDistribution:
+        """The exact distribution of the output, binomial."""
         ones = np.arange(self.n + 1)
         truths = ones if one_value(dataset, 2) == 1 else self.n - ones
-        return FiniteLaw.from_log_weights(self.epsilon_each * truths - gammaln(ones + 1) - gammaln(self.n - ones + 1))
+        return FiniteDistribution.from_log_weights(
+            self.epsilon_each * truths - gammaln(ones + 1) - gammaln(self.n - ones + 1)
+        )
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
         """`size` independent outputs in range(n + 1), shape (size,), int64."""
-        probability = float(RandomisedResponse(self.epsilon_each).law(dataset).probabilities[1])
+        probability = float(RandomisedResponse(self.epsilon_each).distribution(dataset).probabilities[1])
         return rng.binomial(self.n, probability, size).astype(np.int64)
 
 
@@ -172,26 +180,26 @@ class UpAndDown(_Responses):
 
     Examples
     --------
-    >>> print(UpAndDown(epsilon_each=2.0, n=21).law(3).probabilities.argmax() * 2 - 21)
+    >>> print(UpAndDown(epsilon_each=2.0, n=21).distribution(3).probabilities.argmax() * 2 - 21)
     3
     """
 
-    def law(self, dataset: Any) -> FiniteLaw:
-        """The exact law of the output, computed question by question."""
+    def distribution(self, dataset: Any) -> FiniteDistribution:
+        """The exact distribution of the output, computed question by question."""
         value = whole_answer(identity, dataset)
-        log_lie, log_truth = RandomisedResponse(self.epsilon_each).law(1).log_probabilities
+        log_lie, log_truth = RandomisedResponse(self.epsilon_each).distribution(1).log_probabilities
         table = np.zeros(1)  # ln Pr[number of yeses] before the first question
         for asked in range(self.n):
             is_above = value > 2 * np.arange(asked + 1) - asked
             yes = np.append(-np.inf, table + np.where(is_above, log_truth, log_lie))
             no = np.append(table + np.where(is_above, log_lie, log_truth), -np.inf)
             table = np.logaddexp(yes, no)
-        return FiniteLaw.from_log_weights(table)
+        return FiniteDistribution.from_log_weights(table)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
         """`size` independent outputs in range(n + 1), shape (size,), int64; asks every question in every run."""
         value = whole_answer(identity, dataset)
-        probability = float(RandomisedResponse(self.epsilon_each).law(1).probabilities[1])
+        probability = float(RandomisedResponse(self.epsilon_each).distribution(1).probabilities[1])
         outputs = np.zeros(size, dtype=np.int64)
         for piece in pieces(size):
             threshold = outputs[piece]
@@ -245,10 +253,12 @@ class NameAndShame(NamedByParameters):
         """(0, delta)-DP, for one replaced row."""
         return ApproxDP(0.0, self.delta)
 
-    def law(self, dataset: Any) -> ProductLaw:
-        """The exact law of the output."""
+    def distribution(self, dataset: Any) -> ProductDistribution:
+        """The exact distribution of the output."""
         chances = (math.log1p(-self.delta), math.log(self.delta))
-        return ProductLaw(tuple(DiscreteLaw((HIDDEN, row), chances) for row in _whole_rows(dataset).tolist()))
+        return ProductDistribution(
+            tuple(DiscreteDistribution((HIDDEN, row), chances) for row in _whole_rows(dataset).tolist())
+        )
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
         """`size` independent outputs, shape (size, n_rows), int64: the row, or −1 where it was not exposed."""
@@ -376,7 +386,7 @@ class LocalGaussianMechanism(RunsAs, ApproxMechanism):
     Examples
     --------
     >>> mechanism = LocalGaussianMechanism(epsilon=1, delta=1e-5, domain=Interval(0, 10))
-    >>> print(mechanism, mechanism.law(12.5).location)
+    >>> print(mechanism, mechanism.distribution(12.5).location)
     LocalGaussian(epsilon=1, delta=1e-05, domain=[0, 10]) 10.0
     """
 

@@ -15,24 +15,24 @@ from scipy.special import ndtr
 
 from ...audit.claims.claim import ApproxDP, check_number
 from ...audit.errors import ClaimError, DatasetError
-from ..laws.divergences import (
+from ..distributions.distributions import GaussianDistribution, log_gaussian_delta
+from ..distributions.divergences import (
     ApproxMechanism,
-    Law,
+    Distribution,
     NamedByParameters,
-    ScalarLaw,
+    ScalarDistribution,
     check_rule,
     exact_delta,
     table_delta,
     table_epsilon,
 )
-from ..laws.laws import GaussianLaw, log_gaussian_delta
 from ..noise_samplers import Floats, Integers, gaussian_on_grid, pieces, two_sided_geometric
 from ..queries import Query, as_numbers, check_choice, check_whole_sensitivity, identity, real_answer, whole_answer
 
 __all__ = [
     "GaussianMechanism", "VectorGaussianMechanism", "DiscreteGaussianMechanism", "BinomialMechanism",
-    "analytic_gaussian_scale", "classical_gaussian_scale", "gaussian_delta", "gaussian_loss_tail", "GaussianVectorLaw",
-    "DiscreteGaussianLaw", "BinomialLaw",
+    "analytic_gaussian_scale", "classical_gaussian_scale", "gaussian_delta", "gaussian_loss_tail",
+    "GaussianVectorDistribution", "DiscreteGaussianDistribution", "BinomialDistribution",
 ]  # fmt: skip
 
 # The Gaussian mechanism, with classical and exact calibration of its noise.
@@ -66,7 +66,8 @@ def gaussian_loss_tail(epsilon: float, scale: float, sensitivity: float = 1.0) -
 
     References
     ----------
-    Balle & Wang (2018), Improving the Gaussian mechanism for differential privacy (the law of the privacy loss).
+    Balle & Wang (2018), Improving the Gaussian mechanism for differential privacy (the distribution of the privacy
+    loss).
 
     Examples
     --------
@@ -193,9 +194,9 @@ class GaussianMechanism(ApproxMechanism):
         name = "Gaussian" if self.calibration == "analytic" else "ClassicalGaussian"
         return f"{name}(epsilon={self.epsilon:g}, delta={self.delta:g}, sensitivity={self.sensitivity:g})"
 
-    def law(self, dataset: Any) -> GaussianLaw:
-        """The law of the output before rounding to the grid."""
-        return GaussianLaw(real_answer(self.query, dataset), self.scale)
+    def distribution(self, dataset: Any) -> GaussianDistribution:
+        """The distribution of the output before rounding to the grid."""
+        return GaussianDistribution(real_answer(self.query, dataset), self.scale)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
         """`size` independent outputs, shape (size,)."""
@@ -233,11 +234,11 @@ def vector_answer(query: Query, dataset: Any) -> Vector:
 
 
 @dataclass(frozen=True, slots=True)
-class GaussianVectorLaw(Law):
+class GaussianVectorDistribution(Distribution):
     """Independent normal coordinates with the given means and a common standard deviation `scale`.
 
-    Only the projection onto the line through the two locations distinguishes two such laws. Their divergence is
-    therefore that of normal laws whose distance is the Euclidean distance of the locations.
+    Only the projection onto the line through the two locations distinguishes two such distributions. Their divergence
+    is therefore that of normal distributions whose distance is the Euclidean distance of the locations.
     """
 
     location: Vector
@@ -248,9 +249,9 @@ class GaussianVectorLaw(Law):
         check_rule("scale", self.scale, 0 < self.scale < math.inf, "0 < scale < inf")
 
     @property
-    def marginals(self) -> tuple[GaussianLaw, ...]:
-        """The law of each coordinate."""
-        return tuple(GaussianLaw(mean, self.scale) for mean in self.location)
+    def marginals(self) -> tuple[GaussianDistribution, ...]:
+        """The distribution of each coordinate."""
+        return tuple(GaussianDistribution(mean, self.scale) for mean in self.location)
 
     def log_density(self, outputs: npt.ArrayLike) -> Floats:
         """Return the log-density of each row of `outputs`, shape (..., d)."""
@@ -260,8 +261,10 @@ class GaussianVectorLaw(Law):
     def is_comparable(self, other: Self) -> bool:
         return self.scale == other.scale and len(self.location) == len(other.location)
 
-    def reduced(self, other: Self) -> tuple[GaussianLaw, GaussianLaw]:
-        return GaussianLaw(0.0, self.scale), GaussianLaw(math.dist(self.location, other.location), self.scale)
+    def reduced(self, other: Self) -> tuple[GaussianDistribution, GaussianDistribution]:
+        return GaussianDistribution(0.0, self.scale), GaussianDistribution(
+            math.dist(self.location, other.location), self.scale
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,9 +297,9 @@ class VectorGaussianMechanism(ApproxMechanism):
     def __post_init__(self) -> None:
         object.__setattr__(self, "scale", analytic_gaussian_scale(self.epsilon, self.delta, self.sensitivity))
 
-    def law(self, dataset: Any) -> GaussianVectorLaw:
-        """The law of the output before rounding to the grid."""
-        return GaussianVectorLaw(vector_answer(self.query, dataset), self.scale)
+    def distribution(self, dataset: Any) -> GaussianVectorDistribution:
+        """The distribution of the output before rounding to the grid."""
+        return GaussianVectorDistribution(vector_answer(self.query, dataset), self.scale)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
         """`size` independent outputs, shape (size, d) for d answers."""
@@ -307,7 +310,8 @@ class VectorGaussianMechanism(ApproxMechanism):
 # The discrete Gaussian mechanism: noise on the integers, k with probability proportional to exp(−k²/(2σ²)).
 
 LARGEST_SIGMA: Final = 2.0**14
-"""Limit on the table of the law, which has 78σ entries. For more noise, `GaussianMechanism` is a substitute."""
+"""Limit on the table of the distribution, which has 78σ entries. For more noise, `GaussianMechanism` is a substitute.
+"""
 
 _REACH: Final = 39.0  # in σ: beyond it, probabilities are below 1e-330, too small for a double
 
@@ -335,8 +339,8 @@ def _total(sigma: float) -> float:
     return 1.0 + 2.0 * math.fsum(_weights(sigma)[1:])
 
 
-class SymmetricWholeLaw(ScalarLaw):
-    """Base of laws on the whole numbers that are symmetric about their location."""
+class SymmetricWholeDistribution(ScalarDistribution):
+    """Base of distributions on the whole numbers that are symmetric about their location."""
 
     __slots__ = ()
     location: int
@@ -353,8 +357,9 @@ class SymmetricWholeLaw(ScalarLaw):
 
 
 @dataclass(frozen=True, slots=True)
-class DiscreteGaussianLaw(SymmetricWholeLaw):
-    """Law on the integers with Pr[k] ∝ exp(−(k − location)²/(2σ²)); sums treat probabilities below 1e-300 as 0.
+class DiscreteGaussianDistribution(SymmetricWholeDistribution):
+    """Distribution on the integers with Pr[k] ∝ exp(−(k − location)²/(2σ²)); sums treat probabilities below 1e-300 as
+    0.
 
     References
     ----------
@@ -414,8 +419,8 @@ class DiscreteGaussianLaw(SymmetricWholeLaw):
 class ExactDeltaMechanism(NamedByParameters):
     """Base of mechanisms that add noise to a whole answer and claim their exact delta at an epsilon.
 
-    Their laws are log-concave: among answers at most `sensitivity` apart, those at the full distance are the easiest to
-    distinguish at every epsilon, and they determine delta.
+    Their distributions are log-concave: among answers at most `sensitivity` apart, those at the full distance are the
+    easiest to distinguish at every epsilon, and they determine delta.
     """
 
     __slots__ = ()
@@ -433,8 +438,8 @@ class ExactDeltaMechanism(NamedByParameters):
         check_number("epsilon", self.epsilon, 0, math.inf, "delta is computed for it")
         check_whole_sensitivity(self.sensitivity, "GaussianMechanism")
 
-    def _set_delta(self, at_zero: ScalarLaw, moved: ScalarLaw, way_out: str, **noise: float) -> None:
-        """Set delta to that of two laws; raise a `ClaimError` if it is 1, where the `noise` is too small."""
+    def _set_delta(self, at_zero: ScalarDistribution, moved: ScalarDistribution, way_out: str, **noise: float) -> None:
+        """Set delta to that of two distributions; raise a `ClaimError` if it is 1, where the `noise` is too small."""
         delta = exact_delta(at_zero, moved, self.epsilon)
         if delta >= 1.0 - 1e-12:
             ((name, value),) = noise.items()
@@ -493,16 +498,16 @@ class DiscreteGaussianMechanism(ExactDeltaMechanism):
         self._check_answers()
         if self.sigma > LARGEST_SIGMA:
             raise ClaimError(
-                f"sigma={self.sigma!r} is too large for a table of the law; use sigma <= {LARGEST_SIGMA:g}, or "
-                "GaussianMechanism.",
+                f"sigma={self.sigma!r} is too large for a table of the distribution; use sigma <= {LARGEST_SIGMA:g}, "
+                "or GaussianMechanism.",
                 sigma=self.sigma,
             )
-        at_zero, moved = (DiscreteGaussianLaw(location, self.sigma) for location in (0, int(self.sensitivity)))
+        at_zero, moved = (DiscreteGaussianDistribution(location, self.sigma) for location in (0, int(self.sensitivity)))
         self._set_delta(at_zero, moved, "a larger sigma", sigma=self.sigma)
 
-    def law(self, dataset: Any) -> DiscreteGaussianLaw:
-        """The exact law of the output."""
-        return DiscreteGaussianLaw(whole_answer(self.query, dataset), self.sigma)
+    def distribution(self, dataset: Any) -> DiscreteGaussianDistribution:
+        """The exact distribution of the output."""
+        return DiscreteGaussianDistribution(whole_answer(self.query, dataset), self.sigma)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
         """`size` independent outputs, shape (size,), int64."""
@@ -516,9 +521,9 @@ def discrete_gaussian(sigma: float, size: int, rng: np.random.Generator) -> Inte
 
     The sampler rejects from two-sided geometric draws of scale t = ⌊σ⌋ + 1 and keeps k with probability exp(−(|k| −
     σ²/t)²/(2σ²)); on average an output takes 1.3 to 2.3 draws. It keeps a draw if a standard exponential is at least
-    the exponent, so no probability is rounded to a multiple of 2⁻⁵³. Only the limits of doubles truncate the law:
-    exponents above 44 do not occur, and with them |k| beyond about 9σ (less than 1e-19 of the probability). For the
-    remaining error see `two_sided_geometric`.
+    the exponent, so no probability is rounded to a multiple of 2⁻⁵³. Only the limits of doubles truncate the
+    distribution: exponents above 44 do not occur, and with them |k| beyond about 9σ (less than 1e-19 of the
+    probability). For the remaining error see `two_sided_geometric`.
 
     References
     ----------
@@ -544,7 +549,9 @@ def discrete_gaussian(sigma: float, size: int, rng: np.random.Generator) -> Inte
 # The binomial mechanism: the number of heads among fair coins as noise on a whole answer.
 
 MOST_FLIPS: Final = 2**20
-"""Limit on the law's table, which has one entry per number of heads. With more coins, the noise is nearly normal."""
+"""Limit on the distribution's table, which has one entry per number of heads. With more coins, the noise is nearly
+normal.
+"""
 
 
 @lru_cache(maxsize=16)
@@ -574,7 +581,7 @@ def _upper_heads(n_flips: int) -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
-class BinomialLaw(SymmetricWholeLaw):
+class BinomialDistribution(SymmetricWholeDistribution):
     """`location` plus the heads among `n_flips` fair coins minus n/2: Pr[k] = C(n, n/2 + k − location) / 2ⁿ."""
 
     location: int
@@ -597,14 +604,16 @@ class BinomialLaw(SymmetricWholeLaw):
         return self.n_flips == other.n_flips
 
     def delta_from(self, other: Self, epsilon: float) -> float:
-        """Return the divergence, including the outputs that only this law allows, whose loss is infinite."""
+        """Return the divergence, including the outputs that only this distribution allows, whose loss is infinite."""
         return table_delta(*self._aligned(other), epsilon)
 
     def epsilon_from(self, other: Self, delta: float) -> float:
         return table_epsilon(*self._aligned(other), delta)
 
     def _aligned(self, other: Self) -> tuple[Floats, Floats]:
-        """Return both laws' log-probabilities on this law's outcomes; by symmetry, the other is shifted up."""
+        """Return both distributions' log-probabilities on this distribution's outcomes; by symmetry, the other is
+        shifted up.
+        """
         table = _log_table(self.n_flips)
         shift = min(abs(self.location - other.location), len(table))
         return table, np.concatenate([table[shift:], np.full(shift, -np.inf)])
@@ -656,12 +665,12 @@ class BinomialMechanism(ExactDeltaMechanism):
                 n_flips=self.n_flips,
             )
         self._check_answers()
-        at_zero, moved = (BinomialLaw(location, self.n_flips) for location in (0, int(self.sensitivity)))
+        at_zero, moved = (BinomialDistribution(location, self.n_flips) for location in (0, int(self.sensitivity)))
         self._set_delta(at_zero, moved, "more coins", n_flips=self.n_flips)
 
-    def law(self, dataset: Any) -> BinomialLaw:
-        """The exact law of the output."""
-        return BinomialLaw(whole_answer(self.query, dataset), self.n_flips)
+    def distribution(self, dataset: Any) -> BinomialDistribution:
+        """The exact distribution of the output."""
+        return BinomialDistribution(whole_answer(self.query, dataset), self.n_flips)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
         """`size` independent outputs, shape (size,), int64."""

@@ -13,8 +13,8 @@ from ...audit.claims.claim import check_number
 from ...audit.datasets.adjacency import EdgeNeighbours, NodeNeighbours
 from ...audit.datasets.rows import is_graph
 from ...audit.errors import ClaimError, DatasetError, OptionError
-from ..laws.divergences import ApproxMechanism, PureMechanism, RunsAs, ScalarLaw, check_rule
-from ..laws.laws import GeometricLaw, LaplaceLaw, ProductLaw
+from ..distributions.distributions import GeometricDistribution, LaplaceDistribution, ProductDistribution
+from ..distributions.divergences import ApproxMechanism, PureMechanism, RunsAs, ScalarDistribution, check_rule
 from ..noise_samplers import Floats, Integers, laplace_on_grid, noise_on_grid, pieces, two_sided_geometric
 from ..queries import (
     Query,
@@ -30,7 +30,8 @@ from ..queries import (
 
 __all__ = [
     "LaplaceMechanism", "LaplaceByInverseCDF", "inverse_laplace_cdf", "open_uniform", "GeometricMechanism",
-    "HistogramMechanism", "RareLeakLaplace", "EdgeCountMechanism", "DegreeHistogramMechanism", "LeakyLaplaceLaw",
+    "HistogramMechanism", "RareLeakLaplace", "EdgeCountMechanism", "DegreeHistogramMechanism",
+    "LeakyLaplaceDistribution",
 ]  # fmt: skip
 
 # The Laplace mechanism.
@@ -79,9 +80,9 @@ class LaplaceMechanism(PureMechanism):
         """Mean absolute noise: sensitivity/epsilon."""
         return self.sensitivity / self.epsilon
 
-    def law(self, dataset: Any) -> LaplaceLaw:
-        """The law of the output before rounding to the grid."""
-        return LaplaceLaw(real_answer(self.query, dataset), self.scale)
+    def distribution(self, dataset: Any) -> LaplaceDistribution:
+        """The distribution of the output before rounding to the grid."""
+        return LaplaceDistribution(real_answer(self.query, dataset), self.scale)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
         """`size` independent outputs, shape (size,)."""
@@ -134,9 +135,9 @@ class GeometricMechanism(PureMechanism):
                 epsilon=self.epsilon,
             )
 
-    def law(self, dataset: Any) -> GeometricLaw:
-        """The exact law of the output."""
-        return GeometricLaw(whole_answer(self.query, dataset), math.exp(-self.epsilon / self.sensitivity))
+    def distribution(self, dataset: Any) -> GeometricDistribution:
+        """The exact distribution of the output."""
+        return GeometricDistribution(whole_answer(self.query, dataset), math.exp(-self.epsilon / self.sensitivity))
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
         """`size` independent outputs, shape (size,), int64."""
@@ -158,7 +159,7 @@ def inverse_laplace_cdf(xi: npt.ArrayLike, location: float = 0.0, scale: float =
     xi : array_like
         Inside (−½, ½): the CDF at the result, minus one half.
     location, scale : float
-        Parameters of the Laplace law.
+        Parameters of the Laplace distribution.
 
     Returns
     -------
@@ -202,13 +203,13 @@ def open_uniform(size: int, rng: np.random.Generator) -> Floats:
 class LaplaceByInverseCDF(LaplaceMechanism):
     """The Laplace mechanism with noise from one uniform number by the inverse CDF: epsilon-DP.
 
-    Claim, law and grid are those of `LaplaceMechanism`. The noise takes about 2⁵³ values; the grid leaves the error
-    that `noise.round_to_grid` describes.
+    Claim, distribution and grid are those of `LaplaceMechanism`. The noise takes about 2⁵³ values; the grid leaves the
+    error that `noise.round_to_grid` describes.
 
     Examples
     --------
     >>> from dpaudit.mechanisms import LaplaceMechanism
-    >>> LaplaceByInverseCDF(0.5).law(3) == LaplaceMechanism(0.5).law(3)
+    >>> LaplaceByInverseCDF(0.5).distribution(3) == LaplaceMechanism(0.5).distribution(3)
     True
     """
 
@@ -276,9 +277,11 @@ class HistogramMechanism(PureMechanism):
         check_choice("noise", self.noise, ("laplace", "geometric"))
         self._on_one_count  # noqa: B018  # checks the other parameters
 
-    def law(self, dataset: Any) -> ProductLaw:
-        """The law of the output: before rounding to the grid for Laplace noise, exact for geometric noise."""
-        return ProductLaw(tuple(self._on_one_count.law(count) for count in category_counts(dataset, self.k)))
+    def distribution(self, dataset: Any) -> ProductDistribution:
+        """The distribution of the output: before rounding to the grid for Laplace noise, exact for geometric noise."""
+        return ProductDistribution(
+            tuple(self._on_one_count.distribution(count) for count in category_counts(dataset, self.k))
+        )
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats | Integers:
         """`size` independent outputs, shape (size, k)."""
@@ -298,10 +301,10 @@ OFFSET: Final = 1000.0
 
 
 @dataclass(frozen=True, slots=True)
-class LeakyLaplaceLaw(ScalarLaw):
-    """Mixture of the Laplace law `noise` and, with this `probability`, the single point `leak`."""
+class LeakyLaplaceDistribution(ScalarDistribution):
+    """Mixture of the Laplace distribution `noise` and, with this `probability`, the single point `leak`."""
 
-    noise: LaplaceLaw
+    noise: LaplaceDistribution
     leak: float
     probability: float
 
@@ -327,7 +330,9 @@ class LeakyLaplaceLaw(ScalarLaw):
         return self.noise.is_comparable(other.noise) and self.probability == other.probability
 
     def delta_from(self, other: Self, epsilon: float) -> float:
-        """Return the divergence of the noise, plus the probability of the leak unless both laws leak the same point."""
+        """Return the divergence of the noise, plus the probability of the leak unless both distributions leak the same
+        point.
+        """
         leaked = 0.0 if self.leak == other.leak else self.probability
         return (1 - self.probability) * self.noise.delta_from(other.noise, epsilon) + leaked
 
@@ -357,7 +362,8 @@ class RareLeakLaplace(ApproxMechanism):
     --------
     >>> from dpaudit.mechanisms import exact_epsilon
     >>> mechanism = RareLeakLaplace(epsilon=0.5, delta=1e-3)
-    >>> exact_epsilon(mechanism.law(0), mechanism.law(1), delta=1e-3), exact_epsilon(mechanism.law(0), mechanism.law(1))
+    >>> on_x, on_y = mechanism.distribution(0), mechanism.distribution(1)
+    >>> exact_epsilon(on_x, on_y, delta=1e-3), exact_epsilon(on_x, on_y)
     (0.5, inf)
     """
 
@@ -368,9 +374,11 @@ class RareLeakLaplace(ApproxMechanism):
         check_number("delta", self.delta, 0, 1, "the answer leaks with this probability", closed=False)
         self._noisy  # noqa: B018  # checks the other parameters
 
-    def law(self, dataset: Any) -> LeakyLaplaceLaw:
-        """The law of the output before the noise is rounded to the grid."""
-        return LeakyLaplaceLaw(self._noisy.law(dataset), OFFSET + real_answer(self.query, dataset), self.delta)
+    def distribution(self, dataset: Any) -> LeakyLaplaceDistribution:
+        """The distribution of the output before the noise is rounded to the grid."""
+        return LeakyLaplaceDistribution(
+            self._noisy.distribution(dataset), OFFSET + real_answer(self.query, dataset), self.delta
+        )
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
         """`size` independent outputs, shape (size,)."""
@@ -518,9 +526,9 @@ class DegreeHistogramMechanism(PureMechanism):
         """Largest sum of absolute changes of the counts between neighbours."""
         return 2 * self.max_degree + 1 if _is_for_nodes(self.adjacency) else 4
 
-    def law(self, dataset: Any) -> ProductLaw:
-        """The exact law of the output."""
-        return self._on_degrees.law(self._degrees(dataset))
+    def distribution(self, dataset: Any) -> ProductDistribution:
+        """The exact distribution of the output."""
+        return self._on_degrees.distribution(self._degrees(dataset))
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Any:
         """`size` independent outputs, shape (size, max_degree + 1), int64."""

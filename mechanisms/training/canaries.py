@@ -105,7 +105,7 @@ class _CanaryBlock:
 
 
 class Training(Protocol):
-    """A training with a claim, right or wrong: `DPSGD`, or one of its wrong twins."""
+    """A training with a claim, right or wrong: `DPSGD`, or one of its buggy variants."""
 
     @property
     def recipe(self) -> Recipe:
@@ -143,7 +143,7 @@ class CanaryRun:
     seed : int
     mean_loss : float
         Mean loss of the real records at the last weights; 0 without records.
-    training : DPSGD or a wrong twin
+    training : DPSGD or a wrong variant
         What was run, with its claim.
     """
 
@@ -186,7 +186,7 @@ def canary_run(
 
     Parameters
     ----------
-    training : DPSGD or a wrong twin
+    training : DPSGD or a wrong variant
         For a sampling with a fixed number of records, that of the real ones plus m. Its observer is not used.
     rows : array_like, shape (n, columns)
         Real records.

@@ -17,7 +17,7 @@ from ...audit.datasets.adjacency import AddRemove, Adjacency, Replace
 from ...audit.errors import ClaimError
 from ..adapters.accounting import claim_from_event
 from ..adapters.library_calls import imported
-from ..laws.laws import GaussianLaw
+from ..distributions.distributions import GaussianDistribution
 from ..noise_samplers import Floats
 from ..queries import check_choice, check_count
 from .models import FixedGradients, Model
@@ -46,14 +46,14 @@ from .train import (
 # replace-one. `FullBatch` μ-Gaussian DP with μ = √steps/σ, exactly; twice that for replaced records. `ShuffledBatches`,
 # `BatchesInOrder`, `BallsInBins` Each record is in at most one batch of an epoch, so an epoch costs one Gaussian
 # mechanism: μ = √epochs/σ for zeroed-out records, twice that for replaced ones. For fixed batches this is exact. For
-# random ones it is an upper bound: with the random partition in common the two output laws are mixtures of such pairs,
-# and the hockey-stick divergence is jointly convex. How much less the loss is has no closed form, and the bound for
-# Poisson batches at the same rate does not hold for shuffling (Chua et al. 2024). Added records are covered for balls
-# in bins alone, as an added record moves no other one; in shuffled batches of a fixed size it moves a record of every
-# later batch. `FixedSizeBatches` The Rényi bound of Wang, Balle & Kasiviswanathan (2019), Theorem 27, for replaced
-# records, and so for zeroed-out ones: valid, not exact. A replaced gradient moves the sum by twice the clipping norm,
-# so their noise multiplier is half of ours (`dp_accounting` states it relative to the sensitivity for this event only).
-# The guarantee for Poisson batches does not hold for them (Lebeda et al. 2024).
+# random ones it is an upper bound: with the random partition in common the two output distributions are mixtures of
+# such pairs, and the hockey-stick divergence is jointly convex. How much less the loss is has no closed form, and the
+# bound for Poisson batches at the same rate does not hold for shuffling (Chua et al. 2024). Added records are covered
+# for balls in bins alone, as an added record moves no other one; in shuffled batches of a fixed size it moves a record
+# of every later batch. `FixedSizeBatches` The Rényi bound of Wang, Balle & Kasiviswanathan (2019), Theorem 27, for
+# replaced records, and so for zeroed-out ones: valid, not exact. A replaced gradient moves the sum by twice the
+# clipping norm, so their noise multiplier is half of ours (`dp_accounting` states it relative to the sensitivity for
+# this event only). The guarantee for Poisson batches does not hold for them (Lebeda et al. 2024).
 #
 # References
 # ----------
@@ -165,18 +165,19 @@ def _fixed_size(batch: int, n_rows: int, sigma: float, steps: int, delta: float 
 def _gaussian(mu: float, delta: float | None) -> Claim:
     if delta is None:
         return GaussianDP(mu)
-    return ApproxDP(GaussianLaw(0.0, 1.0).epsilon_from(GaussianLaw(mu, 1.0), delta), delta)
+    return ApproxDP(GaussianDistribution(0.0, 1.0).epsilon_from(GaussianDistribution(mu, 1.0), delta), delta)
 
 
-# Exact loss between two mixtures of normal laws of one scale, composed over independent steps.
+# Exact loss between two mixtures of normal distributions of one scale, composed over independent steps.
 
 Mixture: TypeAlias = tuple[tuple[float, float], ...]
-"""Probability and mean of each component of a mixture of normal laws of one scale."""
+"""Probability and mean of each component of a mixture of normal distributions of one scale."""
 
 
 @lru_cache(maxsize=1 << 6)
 def mixture_epsilon(on_x: Mixture, on_y: Mixture, scale: float, steps: int, delta: float) -> float:
-    """ε of `steps` independent pairs of mixtures of normal laws, from below: within about 1e-3, and rounding of 1e-6.
+    """ε of `steps` independent pairs of mixtures of normal distributions, from below: within about 1e-3, and rounding
+    of 1e-6.
 
     Outputs are counted in cells of 1/400 of the scale, which can only lose information, and losses are rounded down to
     multiples of 1e-4.
@@ -298,7 +299,7 @@ class DPSGD:
 #
 # The released sums are then the subsampled Gaussian mechanism itself, composed over the steps, so an observer of all of
 # them sees exactly what the claim for Poisson or full batches allows. The last iterate shows their total only: a
-# binomial mixture of normal laws, which is less unless there is one step or the batches are full.
+# binomial mixture of normal distributions, which is less unless there is one step or the batches are full.
 #
 # References
 # ----------

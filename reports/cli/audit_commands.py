@@ -172,7 +172,7 @@ def audit(
         with interruptible(say, way_on) as asked, display() as watch, streams_kept():
             shown_while = watch(label, None if runs is None or sequential or search else 2 * runs)
             if options["sequential"]:
-                options |= {"progress": shown_while.advance, "on_look": asked.look(shown_while)}
+                options |= {"progress": shown_while.advance, "on_interim": asked.look(shown_while)}
             else:
                 options["progress"] = asked.progress(shown_while)
             options["store"] = store

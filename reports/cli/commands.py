@@ -64,7 +64,7 @@ _REPORTS, _EXPERIMENTS = "reports.cli", "experiments.commands"
 COMMANDS = {
     "run": (
         f"{_EXPERIMENTS}:run",
-        "Run experiments: by default the reference mechanisms and their faulty twins, or `all`.",
+        "Run experiments: by default the reference mechanisms and their faulty variants, or `all`.",
     ),
     "list": (
         f"{_EXPERIMENTS}:list_experiments",

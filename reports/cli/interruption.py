@@ -23,7 +23,7 @@ import typer
 from ...audit.errors import OptionError, StoreError
 from ...audit.files import check_target
 from ...audit.progress import Shown
-from ...audit.results.audit_result import Look
+from ...audit.results.audit_result import InterimAnalysis
 from ...audit.store.sqlite_store import FILE, Store
 
 Command = Literal["run", "audit"]
@@ -161,10 +161,10 @@ class Interruption:
 
         return advance
 
-    def look(self, shown: Shown) -> Callable[[Look], bool]:
-        """Return `on_look` for a sequential audit, whose verdict is valid at every look."""
+    def look(self, shown: Shown) -> Callable[[InterimAnalysis], bool]:
+        """Return `on_interim` for a sequential audit, whose verdict is valid at every interim analysis."""
 
-        def look(seen: Look) -> bool:
+        def look(seen: InterimAnalysis) -> bool:
             shown.look(seen)
             self.finished = 2 * seen.runs
             return self.is_asked

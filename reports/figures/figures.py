@@ -64,15 +64,15 @@ def _of_audit(result: AuditResult) -> list[Drawn]:
     figure, name = outputs_figure(result), visible(result.mechanism, 100)
     if figure is not None:
         label = f"Outputs of {name} on x and y, and the natural log of their ratio: {result.event_in_words}."
-        first = "First outputs" if result.looks else "Pilot outputs, from which the event was chosen,"
+        first = "First outputs" if result.interim_analyses else "Pilot outputs, from which the event was chosen,"
         caption = (
             f"{first} and the natural logarithm (ln) of the ratio of their frequencies with its standard error; arrow: "
             "outputs on one dataset only. The verdict rests on "
-            f"{'bets on later runs' if result.looks else 'other runs'}.{_left_out(result)}"
+            f"{'bets on later runs' if result.interim_analyses else 'other runs'}.{_left_out(result)}"
         )
         drawn.append(_drawn(figure, label, caption))
-    if result.looks:
-        drawn.append(_of_looks(result, name))
+    if result.interim_analyses:
+        drawn.append(_of_interim_analyses(result, name))
     if result.cells is not None:
         drawn += _of_cells(result, result.cells, name)
     return drawn
@@ -88,11 +88,11 @@ def _left_out(result: AuditResult) -> str:
     return f" Not drawn: {'other' if sketch.labels else 'non-numeric'} outputs ({on_x} of the runs on x, {on_y} on y)."
 
 
-def _of_looks(result: AuditResult, name: str) -> Drawn:
-    letter, last = symbol(result.claim.strength_name), result.looks[-1]
+def _of_interim_analyses(result: AuditResult, name: str) -> Drawn:
+    letter, last = symbol(result.claim.parameter_name), result.interim_analyses[-1]
     label = (
-        f"Running lower bound on {letter} of {name}: {lower_limit(last.bound, result.claim.strength)} after "
-        f"{last.runs:,} runs on each dataset, claimed {number(result.claim.strength)}; {stopped(result)}."
+        f"Running lower bound on {letter} of {name}: {lower_limit(last.bound, result.claim.parameter)} after "
+        f"{last.runs:,} runs on each dataset, claimed {number(result.claim.parameter)}; {stopped(result)}."
     )
     caption = (
         "Lower bound after each batch, on a fixed grid of values; all bounds hold together with "

@@ -100,7 +100,7 @@ def draw_forest(axes: Axes, suite: Suite, *, narrow: bool = False) -> None:
     """Draw the rows, with names left and numbers right of the axes."""
     rows = audits(suite)
     at = np.arange(len(rows), dtype=np.float64) + 0.14 * narrow
-    claimed = [result.claim.strength for _, result in rows]
+    claimed = [result.claim.parameter for _, result in rows]
     bounds, estimates, exacts, found = (
         np.array([_fraction(value, claim) for value, claim in zip(values, claimed, strict=True)])
         for values in (
@@ -108,7 +108,7 @@ def draw_forest(axes: Axes, suite: Suite, *, narrow: bool = False) -> None:
             [_estimate(result) for _, result in rows],
             [entry.exact for entry, _ in rows],
             [
-                math.nan if excess is None else result.claim.strength + excess
+                math.nan if excess is None else result.claim.parameter + excess
                 for _, result in rows
                 for excess in [detectable(result)]
             ],
@@ -163,7 +163,7 @@ def _write(axes: Axes, y: int, entry: Entry, result: Audit, narrow: bool) -> Non
     figures = found_words(result)
     if result.findings:
         figures = "no bound" if narrow else "no bound, failed health check"
-    figures += f", claimed {number(result.claim.strength)}"
+    figures += f", claimed {number(result.claim.parameter)}"
     if factor := severity_text(result):
         figures += f" ({factor})"
     if entry.exact is not None and not narrow:

@@ -288,7 +288,7 @@ def draw_ratios(axes: Axes, cells: CellCounts, claim: Claim | None) -> None:
     """
     epsilon = claimed_epsilon(claim)
     found = cells.ratios()
-    seen = np.array(cells.hits_x) + np.array(cells.hits_y) > 0  # a cell without hits has no information
+    seen = np.array(cells.count_x) + np.array(cells.count_y) > 0  # a cell without counts has no information
     lower, observed, upper = found.lower[seen], found.observed[seen], found.upper[seen]
     reach = max(np.abs(window(lower, observed, upper, 0.1, epsilon or 0.1)))
     outside = np.zeros(len(lower), dtype=np.bool_)
@@ -310,7 +310,7 @@ def draw_ratios(axes: Axes, cells: CellCounts, claim: Claim | None) -> None:
 
 def draw_profile(axes: Axes, cells: CellCounts, claim: Claim | None) -> None:
     """Draw δ(ε) in both directions with its band, and the curve of the claim."""
-    reverse = replace(cells, hits_x=cells.hits_y[::-1], hits_y=cells.hits_x[::-1])
+    reverse = replace(cells, count_x=cells.count_y[::-1], count_y=cells.count_x[::-1])
     bands = (cells.band(), reverse.band())  # from the same intervals, which hold together
     curves = claimed_curves(claim)
     floor = 0.5 / max(cells.runs_x, cells.runs_y)

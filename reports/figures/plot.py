@@ -161,7 +161,7 @@ def _drawings(result: Drawable) -> dict[str, Callable[[Axes], None]]:
 def _of_audit(result: AuditResult) -> dict[str, Callable[[Axes], None]]:
     found: dict[str, Callable[[Axes], None]] = {}
     sketch = usable_sketch(result)
-    if result.looks:
+    if result.interim_analyses:
         found["bound"] = lambda axes: draw_bound(axes, result)
     if sketch is not None:
         found["outputs"] = lambda axes: draw_shares(axes, result, sketch)

@@ -32,18 +32,20 @@ _WHY: Final = {
 
 def stopped(result: AuditResult) -> str:
     """Say when and why the audit stopped."""
-    return _WHY.get(result.stopped or "", "last interim analysis after {} runs").format(f"{result.looks[-1].runs:,}")
+    return _WHY.get(result.stopped or "", "last interim analysis after {} runs").format(
+        f"{result.interim_analyses[-1].runs:,}"
+    )
 
 
 def draw_bound(axes: Axes, result: AuditResult) -> None:
     """Draw the bound against the runs, the claim, and the point and reason of stopping."""
     claim, verdict = result.directed_claim, result.verdict
-    runs = np.array([look.runs for look in result.looks], dtype=np.float64)
-    bounds = np.array([look.bound for look in result.looks], dtype=np.float64)
-    top = window(0.0, bounds, claim.strength, 0.1, room=0.12)[1]
+    runs = np.array([look.runs for look in result.interim_analyses], dtype=np.float64)
+    bounds = np.array([look.bound for look in result.interim_analyses], dtype=np.float64)
+    top = window(0.0, bounds, claim.parameter, 0.1, room=0.12)[1]
     axes.step(runs, np.minimum(bounds, top), where="post", color=sides()[0], label="running lower bound")
-    label = legible(f"claimed {number(claim.strength)}")
-    axes.axhline(claim.strength, color=ink(), linewidth=1.0, linestyle=":", label=label)
+    label = legible(f"claimed {number(claim.parameter)}")
+    axes.axhline(claim.parameter, color=ink(), linewidth=1.0, linestyle=":", label=label)
     axes.plot(
         runs[-1], min(bounds[-1], top), MARKER[verdict], color=COLOUR[verdict], linestyle="", clip_on=False, zorder=3,
         markersize=8 if verdict is Verdict.REFUTED else 6, label=stopped(result),
@@ -54,7 +56,7 @@ def draw_bound(axes: Axes, result: AuditResult) -> None:
     axes.set_xlim(runs.min() / 1.1, max(runs.max(), 1.1 * runs.min()) * 1.1)
     axes.set_ylim(0, top if math.isfinite(top) else 1)
     axes.set_xlabel("runs on each dataset")
-    axes.set_ylabel(legible(symbol(claim.strength_name) + " per step" * isinstance(claim, GroupClaim)))
+    axes.set_ylabel(legible(symbol(claim.parameter_name) + " per step" * isinstance(claim, GroupClaim)))
 
 
 # Scores of canaries.

@@ -139,7 +139,7 @@ def _evidence(entry: Entry) -> list[str]:
         return [
             f"{counted(result.canaries, 'canary')} in {counted(result.runs, 'training run')}, {alpha}",
             f"lower bound {found(result)}; if every guess had been correct, "
-            f"{visible(result.claim.describe_strength(result.ceiling))}",
+            f"{visible(result.claim.describe_parameter(result.ceiling))}",
             *([] if result.resolution is None else [visible(result.detectable_in_words)]),
         ]
     if result.findings:

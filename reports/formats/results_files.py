@@ -22,9 +22,9 @@ from ..plain_text import cautions, visible
 _LONG: Final = 2_000
 
 _COLUMNS: Final = (
-    "kind", "mechanism", "claim", "claim_type", "claim_source", "strength_name", "claimed_strength", "adjacency",
+    "kind", "mechanism", "claim", "claim_type", "claim_source", "parameter_name", "claimed_parameter", "adjacency",
     "unit", "distance", "difference", "doubt", "verdict", "expected", "bound", "estimate", "alpha", "pvalue",
-    "adjusted_pvalue", "resolution", "power", "event", "more_likely_on", "hits_x", "runs_x", "hits_y", "runs_y",
+    "adjusted_pvalue", "resolution", "power", "event", "more_likely_on", "count_x", "runs_x", "count_y", "runs_y",
     "quantity", "at", "lower", "upper", "low", "high", "coins", "canaries", "included", "guesses", "right_guesses",
     "ceiling", "runs", "pilot_runs", "stopped", "seed", "is_reproducible", "low_bits", "findings", "notes", "accepted",
     "provenance", "versions",

@@ -37,7 +37,10 @@ from .results_files import ResultsFile, file_of_each, recorded, strict_json
 _FAMILIES: Final = {
     "PureDP": ("pure differential privacy (ε)", "Pr[M(x) ∈ S] ≤ e^ε Pr[M(y) ∈ S]"),
     "ApproxDP": ("approximate differential privacy (ε, δ)", "Pr[M(x) ∈ S] ≤ e^ε Pr[M(y) ∈ S] + δ"),
-    "GaussianDP": ("Gaussian differential privacy (μ)", "the trade-off curve of two normal laws at distance μ"),
+    "GaussianDP": (
+        "Gaussian differential privacy (μ)",
+        "the trade-off curve of two normal distributions at distance μ",
+    ),
     "RenyiDP": ("Rényi differential privacy", "a limit on the Rényi divergence of one order"),
     "ZeroConcentratedDP": ("zero-concentrated differential privacy (ρ)", "limits on all Rényi divergences"),
     "PrivacyProfile": ("a privacy profile", "a limit on δ for each of several ε"),

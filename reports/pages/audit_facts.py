@@ -225,7 +225,7 @@ def _of_audit(entry: Entry, result: AuditResult) -> Facts:
         excess.insert(1, f"requested: {number(result.requested_resolution)}")
     counted = runs_made(result)
     if result.stopped is not None:
-        batches = f"in {len(result.looks):,} batches, " if result.looks else ""
+        batches = f"in {len(result.interim_analyses):,} batches, " if result.interim_analyses else ""
         counted = f"{result.runs:,} on each dataset, {batches}until {_WHY_STOPPED[result.stopped]}"
         counted += "; the event was chosen early and is tested on the runs after that" * result.is_closed
     provenance = "not recorded" if result.provenance is None else str(result.provenance)
@@ -266,7 +266,7 @@ def _of_claim(entry: Entry, result: AuditResult | CanaryResult) -> Facts:
     claim = result.claim
     stated_by = f"the statement of {visible(entry.experiment, 100)}" if entry.experiment else "the caller"
     return [
-        ("Claim", visible(f"{claim} ({claim.strength_name} {number(claim.strength)})")),
+        ("Claim", visible(f"{claim} ({claim.parameter_name} {number(claim.parameter)})")),
         ("Source of the claim", visible(result.claim_source) or stated_by),
     ]
 
@@ -300,7 +300,7 @@ def _of_canaries(entry: Entry, result: CanaryResult) -> Facts:
         *_of_claim(entry, result),
         ("Adjacency", f"{visible(result.adjacency)}, of one canary"),
         ("Lower bound", visible(lower)),
-        ("Ceiling", visible(f"{claim.describe_strength(result.ceiling)} if every guess had been correct")),
+        ("Ceiling", visible(f"{claim.describe_parameter(result.ceiling)} if every guess had been correct")),
         ("Detectable excess", visible(words)),
         ("Canaries", canaries_in_words(result)),
         ("Answers", _ANSWERS["pairs" if result.coins == "fixed" else result.guesses.said]),
@@ -355,7 +355,7 @@ def repetition(entry: Entry) -> str:
     if result.bits != "warn":
         options["bits"] = result.bits
     call = f"{function}({datasets}, {', '.join(f'{name}={_in_python(value)}' for name, value in options.items())})"
-    if result.looks and not are_of_one_session([look.runs for look in result.looks]):
+    if result.interim_analyses and not are_of_one_session([look.runs for look in result.interim_analyses]):
         call += "  # in one session; this audit ran in several, with other batches"
     elif result.searched:
         call += "  # with the domain and the search_runs of the search"

@@ -122,9 +122,11 @@ GLOSSARY = (
     ("detectable excess", "the smallest amount above the claim at which this audit refutes the claim with the stated "
      "power; for canaries, if their scores reveal all that such a claim allows."),
     ("distance", "the number of adjacency steps from x to y; beyond 1, the claim for groups applies."),
-    ("epsilon (ε)", "the strength of a claim of pure or approximate differential privacy, in nats: the logarithm of "
+    ("epsilon (ε)", "the privacy parameter of a claim of pure or approximate differential privacy, in nats: the "
+                    "logarithm of "
      "the largest likelihood ratio."),
-    ("estimate", "the claim strength implied by the observed frequencies, with no allowance for sampling error."),
+    ("estimate", "the claim privacy parameter implied by the observed frequencies, with no allowance for sampling "
+                 "error."),
     ("event", "a set of outputs, chosen on pilot runs that are not counted; a sequential audit chooses it on earlier "
      "runs. “These events” in a verdict are two, one for each direction."),
     ("execution", "a run of a search, which counts those on all datasets together."),
@@ -134,10 +136,11 @@ GLOSSARY = (
     ("likelihood ratio", "the probability of an output or event on one dataset, divided by that on the other."),
     ("low bits", "the last binary digits of a floating-point output, which can reveal the dataset although the rounded "
      "value does not."),
-    ("lower bound", "the largest strength below which every claim is refuted at the stated confidence; the mechanism "
+    ("lower bound", "the largest privacy parameter below which every claim is refuted at the stated confidence; the "
+                    "mechanism "
      "is no more private than this."),
     ("mechanism", "the code under audit; it draws an output from a dataset and randomness."),
-    ("mu (μ), rho (ρ)", "the strength of a claim of Gaussian or zero-concentrated differential privacy."),
+    ("mu (μ), rho (ρ)", "the privacy parameter of a claim of Gaussian or zero-concentrated differential privacy."),
     ("p-value", "the largest probability, if the claim is true, of counts at least as extreme as the observed ones."),
     ("pilot", "the first runs, which choose the event and are not counted; after a search for the pair, they "
      "begin with the search's runs on it."),
@@ -357,8 +360,8 @@ def _audit(entry: Entry, index: int, today: datetime.date) -> dict[str, Any]:
     if isinstance(result, AuditResult):
         counts = result.counts
         shown["sides"] = [
-            (side, f"{hits:,}", f"{runs:,}", plain.number(hits / runs))
-            for side, hits, runs in (("x", counts.hits_x, counts.runs_x), ("y", counts.hits_y, counts.runs_y))
+            (side, f"{seen:,}", f"{runs:,}", plain.number(seen / runs))
+            for side, seen, runs in (("x", counts.count_x, counts.runs_x), ("y", counts.count_y, counts.runs_y))
         ]
         shown["contents"] = [plain.visible(text, 2_000) for text in result.pair.contents or ()]
     elif isinstance(result, CanaryResult):
@@ -403,7 +406,7 @@ def _audit(entry: Entry, index: int, today: datetime.date) -> dict[str, Any]:
 
 def _replay(table: ReplayTable) -> dict[str, Any]:
     """The values of a replay for the template, as safe text."""
-    names = ("place", "source", "primitive", "law", "moved", "allowed", "loss", "finding")
+    names = ("place", "source", "primitive", "distribution", "moved", "allowed", "loss", "finding")
     left = table.n_calls - len(table.rows)
     more = [f"{left:,} more call{'s' * (left != 1)} without a finding"] if left else []
     return {

@@ -206,8 +206,8 @@ def _detail(entry: Entry) -> str:
     return (
         f"{headline}"
         f"  - event: {escaped('; '.join(filter(None, (result.event_in_words, plain.other_way(result)))))}\n"
-        f"  - hits: {counts.hits_x:,} of {counts.runs_x:,} on x ({plain.number(counts.hits_x / counts.runs_x)}), "
-        f"{counts.hits_y:,} of {counts.runs_y:,} on y ({plain.number(counts.hits_y / counts.runs_y)}); "
+        f"  - counts: {counts.count_x:,} of {counts.runs_x:,} on x ({plain.number(counts.count_x / counts.runs_x)}), "
+        f"{counts.count_y:,} of {counts.runs_y:,} on y ({plain.number(counts.count_y / counts.runs_y)}); "
         f"{'' if result.opposite is None else f'{result.opposite.guesses}; '}"
         f"{'no p-value' if result.findings else f'p-value {plain.p_text(result.pvalue)}'}\n"
         f"  - pair: {escaped(result.pair.difference)} ({escaped(result.pair.adjacency)}).{note}"

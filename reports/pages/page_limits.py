@@ -94,7 +94,7 @@ def limits_of(suite: Suite) -> Limits:
             "An audit that stopped at its refutation states the bound at that moment, which may be little above the "
             "claim although the violation is large. Its multiple × says little about severity."
         )
-    parameters = {each.result.claim.strength_name for each in refuted if not isinstance(each.result, StatementResult)}
+    parameters = {each.result.claim.parameter_name for each in refuted if not isinstance(each.result, StatementResult)}
     if len(parameters) > 1:
         letters = " and ".join(sorted(map(plain.symbol, parameters)))
         sentences.append(

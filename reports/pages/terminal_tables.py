@@ -91,7 +91,8 @@ _CAPTION = (
 def plan_table(
     claim: Claim, resolutions: list[float], runs: list[int], *, power: float, alpha: float, q: float | None
 ) -> Table:
-    """Return a row for each excess and each number of runs, by default for shares of the strength of the claim.
+    """Return a row for each excess and each number of runs, by default for shares of the privacy parameter of the
+    claim.
 
     Shares that no possible number of runs detects are left out.
     """
@@ -101,12 +102,12 @@ def plan_table(
     plan = _Plan(claim, power, alpha, q)
     rows = [plan.row_of_excess(excess) for excess in resolutions]
     if not resolutions and not runs:
-        room = claim.max_strength - claim.strength
-        excesses = [min(share * (claim.strength or 1.0), share * room) for share in _SHARES]
+        room = claim.max_parameter - claim.parameter
+        excesses = [min(share * (claim.parameter or 1.0), share * room) for share in _SHARES]
         rows = [row for excess in excesses for row in plan.rows_if_possible(excess)]
     rows += [plan.row_of_runs(checked("runs", number)) for number in runs]
     shown = Table(
-        f"detectable\nexcess of {symbol(claim.strength_name)}",
+        f"detectable\nexcess of {symbol(claim.parameter_name)}",
         "runs on each\ndataset",
         "of which\npilot runs",
         "detectable excess,\nsequential audit",
@@ -152,7 +153,7 @@ class _Plan:
             return self.q
         if self.claim.gaussian_mu is not None:
             return GaussianNoise(SHARE)
-        return best_q(self.claim, resolution=min(excess, 0.99 * (self.claim.max_strength - self.claim.strength)))
+        return best_q(self.claim, resolution=min(excess, 0.99 * (self.claim.max_parameter - self.claim.parameter)))
 
     def row_of_excess(self, excess: float) -> Row:
         """Return the row of an excess, with the runs that detect it."""
@@ -187,7 +188,7 @@ class _Plan:
         if self.is_in_bins:
             excess = detectable_by_divergence(claim, number - main, main, main, alpha=alpha, power=self.power)
             return excess, main, event_of(claim, excess, GaussianNoise(SHARE)).q if excess < math.inf else 0.5
-        excess, rate = 1e-2 * min(claim.strength or 1.0, claim.max_strength - claim.strength), 0.5
+        excess, rate = 1e-2 * min(claim.parameter or 1.0, claim.max_parameter - claim.parameter), 0.5
         for _ in range(1 if self.q is not None else 3):  # the best event depends on the excess, and that on the event
             alternative = self.alternative(excess)
             excess = resolution(claim, main, main, alternative, alpha=alpha, power=power_of_the_test(self.power))

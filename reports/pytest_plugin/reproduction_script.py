@@ -54,7 +54,7 @@ def script(result: AuditResult, mechanism: Any, x: Any, y: Any, path: Path, opti
     named += [f"{call.rng_name}=rng"] * (call.rng_name is not None)
     once = f"mechanism({', '.join(['dataset', *named])})"
     counts, claim = result.directed_counts, result.directed_claim
-    p, q = (counts.hits_x + 0.5) / (counts.runs_x + 1.0), (counts.hits_y + 0.5) / (counts.runs_y + 1.0)
+    p, q = (counts.count_x + 0.5) / (counts.runs_x + 1.0), (counts.count_y + 0.5) / (counts.runs_y + 1.0)
     line = best_line(claim, p, q, float(counts.runs_x))
     spread = math.sqrt(p * (1 - p) + line.slope**2 * q * (1 - q))
     beyond = p - line.slope * q - line.intercept
@@ -72,11 +72,11 @@ def script(result: AuditResult, mechanism: Any, x: Any, y: Any, path: Path, opti
         f"mechanism = {name}{'.sample' * has_sample}",
         f"likelier, other = {_literal(first)}, {_literal(second)}",
         f"rng, runs = np.random.default_rng({result.seed % 2**32}), {runs}",
-        "def hits(dataset):",
+        "def counts(dataset):",
         f"    outputs = {drawn}",
         *(f"    {part}" for part in read),
         f"    return int(np.count_nonzero({inside}))",
-        "p, q = hits(likelier) / runs, hits(other) / runs",
+        "p, q = counts(likelier) / runs, counts(other) / runs",
         f"slope, intercept = {line.slope!r}, {line.intercept!r}  # the claim: p <= slope * q + intercept",
         "error = np.sqrt((p * (1 - p) + slope**2 * q * (1 - q)) / runs + 1 / runs**2)",
         "beyond = (p - slope * q - intercept) / error",

@@ -546,7 +546,7 @@ def _for_a_baseline(result: Checked) -> Checked:
         return replace(result, environment={}, sketch=None)
     if isinstance(result, AuditResult):
         light = replace(result, environment={}, sketch=None)
-        return replace(light, looks=()) if isinstance(light, SequentialResult) else light
+        return replace(light, interim_analyses=()) if isinstance(light, SequentialResult) else light
     return replace(result, environment={})
 
 

@@ -66,7 +66,7 @@ def test_a_frozen_clock_does_not_stop_a_time_limit():
     with mock.patch("time.perf_counter", return_value=0.0), mock.patch("time.monotonic", return_value=0.0):
         assert now() > 0.0
         result = check(
-            noisy, 0.0, 1.0, sequential=True, seconds=0.3, on_look=lambda look: real() - started > 10, **laplace
+            noisy, 0.0, 1.0, sequential=True, seconds=0.3, on_interim=lambda look: real() - started > 10, **laplace
         )
     assert result.runs >= 40
     assert real() - started < 10

@@ -74,7 +74,7 @@ def baselines() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         "draw_block": {
             "mechanism": noisy, "dataset": [], "phase": "main", "side": "x", "number": 0, "size": 3, "seed": 1,
         },
-        "epsilon_lower": {"hits_x": 5, "runs_x": 9, "hits_y": 1, "runs_y": 9, "alpha": 0.05},
+        "epsilon_lower": {"count_x": 5, "runs_x": 9, "count_y": 1, "runs_y": 9, "alpha": 0.05},
         "check_equivalence": {"old": noisy, "new": noisy, "x": [], "margin": 0.5, **few},
         "check_noise": {"mechanism": noisy, "dataset": [], "noise": laplace, "answer": 0.0, **few},
         "check_slope": {"mechanism": choose, "dataset": [], "utilities": [0.0, 1.0], "epsilon": 1.0, **few},
@@ -84,7 +84,7 @@ def baselines() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         "epsilon_from_guesses": {"correct": 3, "guesses": 5},
         "plan_canaries": {"canaries": 40, "claim": PureDP(1.0)},
         "replay": {"mechanism": lambda rows, rng: rng.laplace(), "x": [1], "y": []},
-        "noise_primitive": {"law": "laplace", "location": "value", "scale": "scale"},
+        "noise_primitive": {"distribution": "laplace", "location": "value", "scale": "scale"},
         "LaplaceNoise": {"scale": 1.0},
         "save": {"results": audit, "path": file},
         "load": {"path": file},

@@ -95,11 +95,11 @@ def test_ties_and_pairs_follow_from_the_data_and_the_seed():
 
 def test_coins_depend_on_every_count_that_tests_see():
     """Counts of plain events and of bins differ where those of the chosen event agree."""
-    hits, none = np.array([3, 4]), np.zeros(2, np.uint64)
-    blocks = [BlockCounts(hits, hits, none, cells=np.array(cells)) for cells in ([5, 2], [4, 3])]
-    finals = [MainCounts((7, 7), hits[:, None], np.array(cells)) for cells in ([[5, 2], [1, 6]], [[5, 2], [2, 5]])]
+    counts, none = np.array([3, 4]), np.zeros(2, np.uint64)
+    blocks = [BlockCounts(counts, counts, none, cells=np.array(cells)) for cells in ([5, 2], [4, 3])]
+    finals = [MainCounts((7, 7), counts[:, None], np.array(cells)) for cells in ([[5, 2], [1, 6]], [[5, 2], [2, 5]])]
     assert blocks[0].contents != blocks[1].contents
     assert finals[0].contents != finals[1].contents
     pairs = PairCounts.from_numbers([1] * PAIR_NUMBERS)
-    drawn = {_coins(4, 1, pairs, seen).integers(1 << 60) for seen in (None, (hits, hits), (hits, hits[::-1]))}
+    drawn = {_coins(4, 1, pairs, seen).integers(1 << 60) for seen in (None, (counts, counts), (counts, counts[::-1]))}
     assert len(drawn) == 3

@@ -15,7 +15,7 @@ from dpaudit.audit.claims.claim import ApproxDP, PureDP
 from dpaudit.audit.datasets.adjacency import Replace, Within
 from dpaudit.audit.errors import ClaimError
 from dpaudit.audit.sampling.sampler import as_sampler
-from dpaudit.experiments.cases.experiment import strength_by_laws
+from dpaudit.experiments.cases.experiment import parameter_by_distributions
 from dpaudit.experiments.catalogue.entries import entries
 from dpaudit.experiments.catalogue.fault import NeighbouringPair
 from dpaudit.experiments.catalogue.fault import fault as new_fault
@@ -50,16 +50,16 @@ def test_names_and_texts():
         for mechanism in (fault.mechanism, fault.correct):
             assert re.fullmatch(r"(?!.* at 0x).{1,80}", as_sampler(mechanism).name), name
     assert FAULTS["sampling-not-done"].cause == "All rows used, with the ε of a sample of half"
-    twin = FAULTS["deviation-as-scale"]  # from its docstring
-    assert twin.cause == "Laplace noise of standard deviation 1/ε instead of scale 1/ε: √2·ε"
-    assert twin.practice.startswith("In practice, noise is specified by its standard deviation")
+    variant = FAULTS["deviation-as-scale"]  # from its docstring
+    assert variant.cause == "Laplace noise of standard deviation 1/ε instead of scale 1/ε: √2·ε"
+    assert variant.practice.startswith("In practice, noise is specified by its standard deviation")
 
 
 def test_the_bounded_parameter_is_stated():
-    """A claim keeps its bounded parameter unless the entry states another, and the exact strength follows."""
+    """A claim keeps its bounded parameter unless the entry states another, and the exact privacy parameter follows."""
     pair, flaw = NeighbouringPair(0.0, 1.0, Within("l2")), VarianceAsScaleGaussian(8.0, 1e-5)
-    laws = flaw.law(0.0), flaw.law(1.0)
-    for bound_on, exact in ((None, exact_epsilon(*laws, 1e-5)), ("delta", exact_delta(*laws, 8.0))):
+    distributions = flaw.distribution(0.0), flaw.distribution(1.0)
+    for bound_on, exact in ((None, exact_epsilon(*distributions, 1e-5)), ("delta", exact_delta(*distributions, 8.0))):
         entry = new_fault("Gaussian", "variance", flaw, pair, correct=None, bound_on=bound_on)
         assert (entry.claim, entry.exact) == (ApproxDP(8.0, 1e-5, bound_on or "epsilon"), exact)
 
@@ -80,7 +80,7 @@ def test_a_bound_on_epsilon_that_says_nothing_is_refused():
 
 
 def test_claim_and_truth_are_of_one_kind():
-    """A twin that keeps the default claim, PureDP, of a mechanism with a δ; it has no bound to choose either."""
+    """A variant that keeps the default claim, PureDP, of a mechanism with a δ; it has no bound to choose either."""
     pair, flaw = NeighbouringPair(0.0, 1.0, Within("l2")), VarianceAsScaleGaussian(8.0, 1e-5)
     entry = partial(new_fault, "Gaussian", "variance", flaw, pair, correct=None, claim=PureDP(8.0))
     with pytest.raises(ClaimError, match=r"claim, 8-DP, is PureDP, but the truth, .*, is ApproxDP; override `claim`"):
@@ -89,7 +89,7 @@ def test_claim_and_truth_are_of_one_kind():
         entry(bound_on="delta")
 
 
-def test_the_exact_strength_at_a_distance_is_per_step():
+def test_the_exact_parameter_at_a_distance_is_per_step():
     pair = NeighbouringPair(0.0, 6.0, Within("l1", 2.0), distance=3)
     entry = new_fault("Laplace", "half", UnderstatedSensitivityLaplace(0.5), pair, correct=None)
     assert entry.exact == pytest.approx(entry.truth.epsilon)
@@ -99,29 +99,29 @@ def test_every_faulty_mechanism_is_in_it():
     """Except the one that keeps its claim, and the parts of the others."""
     kinds = {getattr(faulty, name) for name in faulty.__all__}
     shown = {type(fault.mechanism) for fault in FAULTS.values()}
-    assert kinds - shown == {faulty.Twin, faulty.Flaw, faulty.ClosedEndLaplace, faulty.RangedCount}
+    assert kinds - shown == {faulty.Variant, faulty.Flaw, faulty.ClosedEndLaplace, faulty.RangedCount}
 
 
 def test_every_pair_is_at_its_distance_and_breaks_the_claim():
     for name, fault in FAULTS.items():
         fault.adjacency.check(fault.x, fault.y, fault.distance)
-        assert fault.exact is None or fault.exact > fault.claim.strength, name
+        assert fault.exact is None or fault.exact > fault.claim.parameter, name
         assert fault.exact != math.inf or fault.truth is None, name
         if fault.truth is not None:
             assert isinstance(fault.truth, type(fault.claim)), name
-            held = fault.truth.delta if fault.claim.strength_name == "delta" else fault.truth.strength
-            assert held > fault.claim.strength, name
+            held = fault.truth.delta if fault.claim.parameter_name == "delta" else fault.truth.parameter
+            assert held > fault.claim.parameter, name
             assert fault.exact is not None, name
             assert fault.exact <= held * (1 + 1e-9), name
 
 
-def test_right_mechanisms_keep_the_claim_by_their_laws():
+def test_right_mechanisms_keep_the_claim_by_their_distributions():
     """All of them, also those of which another of the same kind is audited."""
     known = 0
     for name, fault in FAULTS.items():
-        strength = strength_by_laws(fault.correct, (fault.x, fault.y), fault.claim)
-        known += strength is not None
-        assert strength is None or strength <= fault.claim.strength * (1 + 1e-9), name
+        parameter = parameter_by_distributions(fault.correct, (fault.x, fault.y), fault.claim)
+        known += parameter is not None
+        assert parameter is None or parameter <= fault.claim.parameter * (1 + 1e-9), name
     assert known > len(FAULTS) / 2
 
 

@@ -72,7 +72,7 @@ _FLAGS = (
 _NAMES = (
     "--adjacency", "--bits", "--ignore", "--name", "--title", "--document", "--cells", "--budget", "--nothing", "-x",
 )  # fmt: skip
-_CHOICES = ("replace", "add-remove", "edge", "l2", "true", "false", "warn", "steady hits", "4", "2", "0.5", "E1")
+_CHOICES = ("replace", "add-remove", "edge", "l2", "true", "false", "warn", "steady counts", "4", "2", "0.5", "E1")
 _ALWAYS: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
     "audit": (
         ("--runs", ("200", "200", "200", "40", "39", "0", "-1", "x", "1e3")),

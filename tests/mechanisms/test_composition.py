@@ -1,4 +1,5 @@
-"""Compositions, group privacy and aggregates by published algorithms: rows, laws, right values and slow twins.
+"""Compositions, group privacy and aggregates by published algorithms: rows, distributions, right values and slow
+variants.
 
 The thresholds and the samples of aggregates are random tests with false-alarm probabilities of at most 1e-8 each.
 """
@@ -49,24 +50,28 @@ def test_rows_hold_the_parts_outputs():
     rows = m.SequentialComposition(parts).sample((5.0, -5.0), 10, rng)
     assert (rows.dtype, rows.shape) == (np.float64, (10, 3))
     assert (rows[:, 2] == 2).all()
-    assert [law.location for law in m.SequentialComposition(parts).law((5.0, -5.0)).marginals] == [5.0, -5.0, 2]
+    assert [
+        distribution.location for distribution in m.SequentialComposition(parts).distribution((5.0, -5.0)).marginals
+    ] == [5.0, -5.0, 2]
     part = m.IntervalOf((18, 65))
     assert [part(age) for age in (-np.inf, 17.9, 18, 64.9, 65, np.inf)] == [0, 0, 1, 1, 2, 2]
     assert [m.IntervalOf(())(age) for age in (-1, 1)] == [0, 0]
     sure = m.ParallelComposition([m.GeometricMechanism(40.0, query=len)] * 3, part)
-    assert [law.location for law in sure.law(AGES).marginals] == [1, 3, 2]
-    assert [law.location for law in sure.law([]).marginals] == [0, 0, 0]
+    assert [distribution.location for distribution in sure.distribution(AGES).marginals] == [1, 3, 2]
+    assert [distribution.location for distribution in sure.distribution([]).marginals] == [0, 0, 0]
     assert sure.sample(np.array(AGES), 5, rng).tolist() == [[1, 3, 2]] * 5
-    twin = faulty.OverlappingPartCounts(0.5, (0, 18, 65, 120))
-    assert [law.location for law in twin.law(AGES).marginals] == [2, 4, 2]
+    variant = faulty.OverlappingPartCounts(0.5, (0, 18, 65, 120))
+    assert [distribution.location for distribution in variant.distribution(AGES).marginals] == [2, 4, 2]
 
 
 def test_the_number_of_ones_is_sufficient_for_many_responses():
     folded, product = m.RandomisedResponseFold(0.3, 4), m.composed(m.RandomisedResponse(0.3), 4)
     rows = list(itertools.product(range(2), repeat=4))
-    joint = [m.FiniteLaw(tuple(product.law(value).log_density(rows).tolist())) for value in (1, 0)]
+    joint = [m.FiniteDistribution(tuple(product.distribution(value).log_density(rows).tolist())) for value in (1, 0)]
     for epsilon in (0.0, 0.1, 0.5, 1.0):
-        assert m.exact_delta(*joint, epsilon) == pytest.approx(m.exact_delta(folded.law(1), folded.law(0), epsilon))
+        assert m.exact_delta(*joint, epsilon) == pytest.approx(
+            m.exact_delta(folded.distribution(1), folded.distribution(0), epsilon)
+        )
 
 
 def echo(output):
@@ -86,7 +91,7 @@ def test_the_second_mechanism_is_the_one_chosen_for_the_first_output():
     chosen = m.AdaptiveComposition(LAPLACE(1.0), lambda answer: LAPLACE(1.0 if answer == 0 else 0.5), PureDP(1.0))
     assert chosen.sample(0.0, 50, rng).shape == (50, 2)  # one mechanism per run
     greedy = m.AdaptiveComposition(m.RandomisedResponse(1.0), lambda answer: m.RandomisedResponse(0.7), PureDP(0.5))
-    for use in (greedy.law, lambda dataset: greedy.sample(dataset, 1000, rng)):
+    for use in (greedy.distribution, lambda dataset: greedy.sample(dataset, 1000, rng)):
         with pytest.raises(ClaimError, match=r"then\(0\) returned RandomisedResponse\(epsilon=0.7.*, which claims 0.7"):
             use(0)
 
@@ -96,7 +101,7 @@ def test_advanced_composition_holds_of_the_exact_composition_and_pays_for_many()
         fold = m.RandomisedResponseFold(epsilon, k)
         bound, delta = m.advanced_composition(epsilon, 0.0, k, slack)
         assert delta == slack
-        assert m.exact_epsilon(fold.law(0), fold.law(1), delta) <= bound
+        assert m.exact_epsilon(fold.distribution(0), fold.distribution(1), delta) <= bound
     assert m.advanced_composition(0.01, 0.0, 10_000, 1e-6)[0] < 0.1 * 10_000 * 0.01
     assert m.advanced_composition(0.5, 1e-7, 2, 1e-6)[0] > 2 * 0.5
     assert m.advanced_composition(800.0, 0.0, 3, 1e-6)[0] == math.inf
@@ -105,13 +110,13 @@ def test_advanced_composition_holds_of_the_exact_composition_and_pays_for_many()
 
 
 def test_shared_noise_moves_both_answers_alike():
-    twin = faulty.SharedNoiseLaplace(0.5, (len, sum))
-    rows = twin.sample([1, 1, 1, 0], 1000, np.random.default_rng(1))
+    variant = faulty.SharedNoiseLaplace(0.5, (len, sum))
+    rows = variant.sample([1, 1, 1, 0], 1000, np.random.default_rng(1))
     assert (rows[:, 0] - rows[:, 1] == 1).all()
-    assert np.isfinite(twin.law([1, 1, 1, 0]).log_density(rows)).all()
-    assert (twin.law([1, 1, 1]).log_density(rows) == -np.inf).all()
+    assert np.isfinite(variant.distribution([1, 1, 1, 0]).log_density(rows)).all()
+    assert (variant.distribution([1, 1, 1]).log_density(rows) == -np.inf).all()
     assert rows.std(axis=0, ddof=1) == pytest.approx([math.sqrt(8)] * 2, rel=0.25)
-    assert twin.truth is None
+    assert variant.truth is None
 
 
 # Group privacy: both forms of delta against mpmath, attained bounds, and the claim's boundary composed.
@@ -146,11 +151,11 @@ def test_claims_of_groups():
 @pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-5), (0.3, 0.01), (0.0, 0.02)])
 def test_groups_attain_the_sum_up_to_the_corner(epsilon, delta):
     mechanism = m.GroupTightMechanism(epsilon, delta)
-    laws = [mechanism.law(n) for n in range(9)]
+    distributions = [mechanism.distribution(n) for n in range(9)]
     assert mechanism.claim == ApproxDP(epsilon, delta)
     corner = (1 - delta) / (1 + math.exp(epsilon))
     for k in range(1, 9):
-        found, bound = m.exact_delta(laws[0], laws[k], k * epsilon), m.group_delta(epsilon, delta, k)
+        found, bound = m.exact_delta(distributions[0], distributions[k], k * epsilon), m.group_delta(epsilon, delta, k)
         assert found <= bound * (1 + 1e-9)
         assert bound > corner or found == pytest.approx(bound, rel=1e-9)
         assert k > 2 or bound <= corner
@@ -158,14 +163,22 @@ def test_groups_attain_the_sum_up_to_the_corner(epsilon, delta):
 
 def test_the_bit_of_a_group_grows_by_epsilon_and_ends_at_one_with_a_delta():
     """Up to the corner 1/(1 + e^ε), by hand; beyond it the complement shrinks by e^ε."""
-    laws = [m.GroupTightMechanism(0.5, start=0.01).law(n) for n in range(30)]
-    assert [law.probabilities[1] for law in laws[:7]] == pytest.approx([0.01 * math.exp(0.5 * n) for n in range(7)])
-    assert all(m.exact_epsilon(one, two) == pytest.approx(0.5, rel=1e-12) for one, two in itertools.pairwise(laws))
-    assert laws[29].probabilities[0] == pytest.approx(laws[28].probabilities[0] * math.exp(-0.5), rel=1e-12)
+    distributions = [m.GroupTightMechanism(0.5, start=0.01).distribution(n) for n in range(30)]
+    assert [distribution.probabilities[1] for distribution in distributions[:7]] == pytest.approx(
+        [0.01 * math.exp(0.5 * n) for n in range(7)]
+    )
+    assert all(
+        m.exact_epsilon(one, two) == pytest.approx(0.5, rel=1e-12) for one, two in itertools.pairwise(distributions)
+    )
+    assert distributions[29].probabilities[0] == pytest.approx(
+        distributions[28].probabilities[0] * math.exp(-0.5), rel=1e-12
+    )
     ended = m.GroupTightMechanism(1.0, 0.1)
-    assert ended.law(50).probabilities.tolist() == [0.0, 1.0]
+    assert ended.distribution(50).probabilities.tolist() == [0.0, 1.0]
     assert ended.sample(50, 10, np.random.default_rng(1)).tolist() == [1] * 10
-    assert m.GroupTightMechanism(1.0, 1e-3, query=len).law(["Ann", "Bob"]) == m.GroupTightMechanism(1.0, 1e-3).law(2)
+    assert m.GroupTightMechanism(1.0, 1e-3, query=len).distribution(["Ann", "Bob"]) == m.GroupTightMechanism(
+        1.0, 1e-3
+    ).distribution(2)
 
 
 # Aggregates.
@@ -180,7 +193,10 @@ def moments(n_moments, **options):
 def test_moments_are_those_of_the_clipped_rows_and_results_are_clipped():
     for n_moments, wanted in [(1, np.mean), (2, np.var)]:
         noisy = moments(n_moments, epsilon=1.0)
-        made, exact = BoundedMoments(noisy, -1.0, 3.0), [law.location for law in noisy.law(ROWS).marginals]
+        made, exact = (
+            BoundedMoments(noisy, -1.0, 3.0),
+            [distribution.location for distribution in noisy.distribution(ROWS).marginals],
+        )
         assert made.from_parts([exact])[0] == pytest.approx(wanted(np.clip(ROWS, -1.0, 3.0)), rel=1e-12)
         parts = made.parts.sample(ROWS, 50, np.random.default_rng(3))
         assert made.sample(ROWS, 50, np.random.default_rng(3)).tolist() == made.from_parts(parts).tolist()
@@ -193,10 +209,10 @@ def test_moments_are_those_of_the_clipped_rows_and_results_are_clipped():
 
 def test_counts_of_a_tree_are_those_of_the_intervals():
     rows = [-9.0, -1.0, -0.51, -0.5, 0.0, 2.99, 3.0, 8.0]
-    law = noisy_tree_counts(-1.0, 3.0, height=3, branching=2, epsilon=1.0).law(rows)
+    distribution = noisy_tree_counts(-1.0, 3.0, height=3, branching=2, epsilon=1.0).distribution(rows)
     edges = [np.linspace(-1.0, 3.0, 2**level + 1) for level in (1, 2, 3)]
     wanted = [np.histogram(np.clip(rows, -1.0, 3.0), each)[0] for each in edges]
-    assert [each.location for each in law.marginals] == np.concatenate(wanted).tolist()
+    assert [each.location for each in distribution.marginals] == np.concatenate(wanted).tolist()
 
 
 def slow(bounds, rows, size, seed):
@@ -237,9 +253,9 @@ def test_thresholds_are_quantiles_of_the_largest_noise():
 
 
 @pytest.mark.parametrize("share", [1.0, 0.8])
-def test_the_law_is_that_of_the_outputs(share):
+def test_the_distribution_is_that_of_the_outputs(share):
     bounds, rows, runs = ApproximateBounds(1.1, noise_share=share), [3.0] * 15 + [9.0] * 17 + [-2.0] * 12, 20_000
-    probabilities = bounds.law(rows).probabilities
+    probabilities = bounds.distribution(rows).probabilities
     assert probabilities.sum() == pytest.approx(1.0, abs=1e-12)
     outputs = bounds.sample(rows, runs, np.random.default_rng(6))
     places = {pair: place for place, pair in enumerate(bounds.outcomes[:-1])}

@@ -1,4 +1,4 @@
-"""Requirements on every mechanism, right or wrong: a value with a seed, a law and a claim.
+"""Requirements on every mechanism, right or wrong: a value with a seed, a distribution and a claim.
 
 The histograms and the counts of events are random tests: each has a false-alarm probability of at most 5e-9.
 """
@@ -23,7 +23,7 @@ from dpaudit.mechanisms.aggregates import noisy_moments
 from dpaudit.mechanisms.faulty.calibration import GaussianOfScale
 from dpaudit.mechanisms.faulty.noise import gap_at_the_median, median
 from dpaudit.mechanisms.local.randomised_response import HIDDEN
-from dpaudit.mechanisms.synthetic import _log_law
+from dpaudit.mechanisms.synthetic import _log_distribution
 
 RUNS, ALARM = 100_000, 5e-9
 SCORES = np.array([0.0, 2.0, 1.0, -1.5])
@@ -90,13 +90,14 @@ NO_CELLS = (
     *(faulty.AnswerInTheBranchLaplace, faulty.MixedUniformsLaplace, faulty.SharedNoiseLaplace),
     *(faulty.SparseVectorReleasingValue, m.NoisyThreshold, GaussianOfScale),
 )
-"""Their laws have no cells here, their outputs may be NaN, or they are parts of others, whose lines are long."""
+"""Their distributions have no cells here, their outputs may be NaN, or they are parts of others, whose lines are long.
+"""
 
 FAULTY = [
     (fault.mechanism, fault.x)
     for fault in entries()
-    if hasattr(fault.mechanism, "law") and not isinstance(fault.mechanism, NO_CELLS)
-    if fault.name != "median-by-local-sensitivity"  # it adds no noise here, so it has no law
+    if hasattr(fault.mechanism, "distribution") and not isinstance(fault.mechanism, NO_CELLS)
+    if fault.name != "median-by-local-sensitivity"  # it adds no noise here, so it has no distribution
 ]
 
 CASES = [*RIGHT, (faulty.ClosedEndLaplace(0.5), 7.0), *FAULTY]
@@ -120,31 +121,33 @@ WRONG = {
 """Values that no mechanism takes."""
 
 
-def cells_of(law, outputs):
-    """Return counts and probabilities of cells: outcomes and the rest, or twenty equal parts of the law's CDF.
+def cells_of(distribution, outputs):
+    """Return counts and probabilities of cells: outcomes and the rest, or twenty equal parts of the distribution's CDF.
 
-    The outcomes are all of a law with finitely many, else the forty around the location. For vectors, the cells are
-    those of each coordinate, and the quarters into which the medians of neighbouring coordinates cut the plane; for
-    transcripts, each transcript is a cell.
+    The outcomes are all of a distribution with finitely many, else the forty around the location. For vectors, the
+    cells are those of each coordinate, and the quarters into which the medians of neighbouring coordinates cut the
+    plane; for transcripts, each transcript is a cell.
     """
-    if isinstance(law, (m.RowLaw, m.SubsetLaw)):
+    if isinstance(distribution, (m.RowDistribution, m.SubsetDistribution)):
         base, n_columns = int(outputs.max()) + 2, outputs.shape[1]
         weights = base ** np.arange(n_columns)
         rows = np.arange(base**n_columns)[:, None] // weights % base - 1  # all rows of numbers from -1 to the largest
         counts = np.bincount((outputs + 1) @ weights, minlength=base**n_columns)
-        probabilities = np.exp(law.log_density(rows))
+        probabilities = np.exp(distribution.log_density(rows))
         return with_the_rest(counts[probabilities > 0], probabilities[probabilities > 0], len(outputs))
     if outputs.ndim == 2:
-        return cells_of_vectors(law.marginals, outputs)
-    if isinstance(law, m.FiniteLaw):
-        values = np.arange(len(law.log_probabilities))
-    elif isinstance(law, (m.GeometricLaw, m.DiscreteGaussianLaw, m.BinomialLaw)):
-        values = np.arange(-20, 20) + law.location
-    elif isinstance(law, m.DiscreteLaw):
-        values = np.array(law.values)
+        return cells_of_vectors(distribution.marginals, outputs)
+    if isinstance(distribution, m.FiniteDistribution):
+        values = np.arange(len(distribution.log_probabilities))
+    elif isinstance(distribution, (m.GeometricDistribution, m.DiscreteGaussianDistribution, m.BinomialDistribution)):
+        values = np.arange(-20, 20) + distribution.location
+    elif isinstance(distribution, m.DiscreteDistribution):
+        values = np.array(distribution.values)
     else:
-        return np.histogram(law.cdf(outputs), bins=20, range=(0, 1))[0], np.full(20, 1 / 20)
-    return with_the_rest((outputs == values[:, None]).sum(axis=1), np.exp(law.log_density(values)), len(outputs))
+        return np.histogram(distribution.cdf(outputs), bins=20, range=(0, 1))[0], np.full(20, 1 / 20)
+    return with_the_rest(
+        (outputs == values[:, None]).sum(axis=1), np.exp(distribution.log_density(values)), len(outputs)
+    )
 
 
 def with_the_rest(counts, probabilities, n):
@@ -153,10 +156,10 @@ def with_the_rest(counts, probabilities, n):
 
 
 def cells_of_vectors(marginals, outputs):
-    cells = [cells_of(law, outputs[:, j]) for j, law in enumerate(marginals)]
-    medians = np.array([getattr(law, "location", HIDDEN) for law in marginals])
+    cells = [cells_of(distribution, outputs[:, j]) for j, distribution in enumerate(marginals)]
+    medians = np.array([getattr(distribution, "location", HIDDEN) for distribution in marginals])
     is_above = outputs > medians
-    above = np.array([float(law.sf(median)) for law, median in zip(marginals, medians, strict=True)])
+    above = np.array([float(distribution.sf(median)) for distribution, median in zip(marginals, medians, strict=True)])
     for j in range(len(marginals) - 1):
         quarters = 2 * is_above[:, j] + is_above[:, j + 1]
         shares = np.multiply.outer([1 - above[j], above[j]], [1 - above[j + 1], above[j + 1]])
@@ -164,9 +167,9 @@ def cells_of_vectors(marginals, outputs):
     return tuple(np.concatenate(parts) for parts in zip(*cells, strict=True))
 
 
-def is_far(law, outputs):
-    """Whether the counts of a law's cells are off."""
-    return is_off(*cells_of(law, outputs), len(outputs))
+def is_far(distribution, outputs):
+    """Whether the counts of a distribution's cells are off."""
+    return is_off(*cells_of(distribution, outputs), len(outputs))
 
 
 def is_off(counts, probabilities, runs):
@@ -178,21 +181,21 @@ def is_off(counts, probabilities, runs):
 
 @pytest.mark.parametrize(("mechanism", "dataset"), CASES, ids=[str(mechanism) for mechanism, _ in CASES])
 class TestMechanisms:
-    def test_outputs_follow_the_law(self, mechanism, dataset):
-        """One output a run, of the kind that the law describes."""
+    def test_outputs_follow_the_distribution(self, mechanism, dataset):
+        """One output a run, of the kind that the distribution describes."""
         assert isinstance(mechanism, Mechanism)
-        sampler, law = as_sampler(mechanism), mechanism.law(dataset)
+        sampler, distribution = as_sampler(mechanism), mechanism.distribution(dataset)
         assert sampler.is_block
         for size in (1, RUNS):
             outputs = sampler.draw(dataset, size, np.random.default_rng(11))
             assert outputs.shape[0] == size
-            assert outputs.ndim == (1 if isinstance(law, m.ScalarLaw) else 2)
+            assert outputs.ndim == (1 if isinstance(distribution, m.ScalarDistribution) else 2)
             assert outputs.dtype in (np.float64, np.int64)
             assert np.isfinite(outputs).all()
-        densities = law.log_density(outputs[:10_000])
+        densities = distribution.log_density(outputs[:10_000])
         assert densities.shape == (10_000,)
-        assert isinstance(law, (m.ProductLaw, m.DiscreteLaw)) or np.isfinite(densities).all()
-        assert not is_far(law, outputs)
+        assert isinstance(distribution, (m.ProductDistribution, m.DiscreteDistribution)) or np.isfinite(densities).all()
+        assert not is_far(distribution, outputs)
 
     def test_it_is_a_value_that_leaves_the_dataset_unchanged_and_claims_what_it_was_asked_for(self, mechanism, dataset):
         before, copy = pickle.dumps(dataset), pickle.loads(pickle.dumps(mechanism))
@@ -218,18 +221,18 @@ class TestMechanisms:
                 assert f"={value!r}" in str(caught.value)
 
 
-def test_every_mechanism_with_a_law_is_here():
-    """Except those whose laws have no cells here, or whose outputs may be NaN."""
+def test_every_mechanism_with_a_distribution_is_here():
+    """Except those whose distributions have no cells here, or whose outputs may be NaN."""
     held = (getattr(m, name) for name in m.__all__)
-    right = {found for found in held if hasattr(found, "sample") and hasattr(found, "law")}
-    twins = {found for name in faulty.__all__ if issubclass(found := getattr(faulty, name), faulty.Twin)}
-    assert (right | twins) - {faulty.Twin} - {type(mechanism) for mechanism, _ in CASES} == {
+    right = {found for found in held if hasattr(found, "sample") and hasattr(found, "distribution")}
+    variants = {found for name in faulty.__all__ if issubclass(found := getattr(faulty, name), faulty.Variant)}
+    assert (right | variants) - {faulty.Variant} - {type(mechanism) for mechanism, _ in CASES} == {
         m.AdaptiveComposition,
         *NO_CELLS,
     } - {GaussianOfScale}
 
 
-def test_the_histogram_tells_the_wrong_law():
+def test_the_histogram_tells_the_wrong_distribution():
     for right, wrong, dataset in [
         (m.GeometricMechanism(0.5), faulty.SquaredRatioGeometric(0.5), 1),
         (m.BinomialMechanism(100, 1.0), m.BinomialMechanism(116, 1.0), 1),
@@ -240,18 +243,18 @@ def test_the_histogram_tells_the_wrong_law():
         (m.SubsetSelection(1.0, 3, size=2), m.SubsetSelection(1.1, 3, size=2), 1),
         (m.MemoisedBits(2.0, 1.0, 3, reports=4), faulty.RedrawnMemo(2.0, 1.0, 3), 1),
     ]:
-        assert is_far(right.law(dataset), wrong.sample(dataset, RUNS, np.random.default_rng(12)))
+        assert is_far(right.distribution(dataset), wrong.sample(dataset, RUNS, np.random.default_rng(12)))
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_the_histogram_tells_dependent_coordinates(sign):
-    law = m.VectorGaussianMechanism(1.0, 1e-5).law((0.0, 0.0))
+    distribution = m.VectorGaussianMechanism(1.0, 1e-5).distribution((0.0, 0.0))
     noise = m.GaussianMechanism(1.0, 1e-5).sample(0.0, RUNS, np.random.default_rng(12))
-    assert not is_far(law.marginals[0], noise)
-    assert is_far(law, np.stack([noise, sign * noise], axis=1))
+    assert not is_far(distribution.marginals[0], noise)
+    assert is_far(distribution, np.stack([noise, sign * noise], axis=1))
 
 
-# Mechanisms whose laws have no cells, or no code: the frequencies of events whose probabilities are known.
+# Mechanisms whose distributions have no cells, or no code: the frequencies of events whose probabilities are known.
 
 LAPLACE, NORMAL = stats.laplace, stats.norm
 TRUTH, HALF_TRUTH = math.e / (1 + math.e), math.exp(0.5) / (1 + math.exp(0.5))
@@ -270,7 +273,7 @@ SAMPLINGS = ("poisson", "none", "first", "fixed", "replacement")
 
 
 def totals(sampling, rows, rate=0.5):
-    """Law of the sum of the sample, by enumeration of all samples: {sum: probability}."""
+    """Distribution of the sum of the sample, by enumeration of all samples: {sum: probability}."""
     n, batch = len(rows), math.floor(rate * len(rows))
     samples = {
         "none": [(rows, 1.0)],
@@ -323,7 +326,7 @@ def silent_and_then_small(outputs):
 def misprinted(epsilon, factor, place):
     """The table's frequencies of nine outcomes, about an answer of 5."""
     k = np.arange(-400, 401)
-    weights = np.where(k == place, factor, 1.0) * np.exp(m.GeometricMechanism(epsilon).law(0).log_density(k))
+    weights = np.where(k == place, factor, 1.0) * np.exp(m.GeometricMechanism(epsilon).distribution(0).log_density(k))
     around = range(place - 4, place + 5)
     events = [(is_value(5 + noise), weights[noise + 400] / weights.sum()) for noise in around]
     return faulty.MisprintedTableGeometric(epsilon, factor, place, query=len), [1] * 5, events
@@ -359,7 +362,7 @@ def released_after(below, answer):
 
 NAIVE = faulty.NaiveGaussian(1.0, 0.01)
 MARGINALS = m.NoisyMarginals(1.0, (2,), rows=3)
-REDRAWN = [(m.LaplaceLaw(count, 2.0), count) for count in (0, 2)]
+REDRAWN = [(m.LaplaceDistribution(count, 2.0), count) for count in (0, 2)]
 BEYOND = (math.exp(-1) - math.exp(-3)) / (1 - math.exp(-3)) / 2
 FAR = {"threshold": -1e6, "cutoff": 2}
 # mechanism, dataset, events with their probabilities
@@ -367,8 +370,12 @@ EVENTS = [
     (faulty.BoundedLaplace(0.5, reach=3.0), 10.0, [(above(12.0), BEYOND), (up_to(8.0), BEYOND), (above(16.0), 0.0)]),
     (faulty.OneSidedLaplace(0.5), 10.0, [(above(12.0), math.exp(-1)), (above(9.99), 1.0)]),
     *(
-        (faulty.RedrawnUntilNonnegative(0.5), n, [(up_to(1.0), (law.cdf(1) - law.cdf(0)) / law.sf(0)), (above(-1), 1)])
-        for law, n in REDRAWN
+        (
+            faulty.RedrawnUntilNonnegative(0.5),
+            n,
+            [(up_to(1.0), (distribution.cdf(1) - distribution.cdf(0)) / distribution.sf(0)), (above(-1), 1)],
+        )
+        for distribution, n in REDRAWN
     ),
     (faulty.TowardsZeroLaplace(0.5), 7, [(is_value(7), ZERO), *((is_value(k), BESIDE) for k in (6, 8))]),
     (faulty.ScaleFromTheData(0.5, median, gap_at_the_median), [0, 0, 5, 6, 6], [(above(15.0), math.exp(-1) / 2)]),
@@ -391,7 +398,10 @@ EVENTS = [
         faulty.KeyedCounts(1.0, 0.01),
         ["b"] * 6 + ["a"] * 5 + ["c"],
         [
-            (lambda o: np.array(["a" in dict(pairs) for pairs in o]), float(m.GeometricLaw(5, math.exp(-1)).sf(5))),
+            (
+                lambda o: np.array(["a" in dict(pairs) for pairs in o]),
+                float(m.GeometricDistribution(5, math.exp(-1)).sf(5)),
+            ),
             (lambda o: np.array([all(count >= 6 for _, count in pairs) for pairs in o]), 1.0),
         ],
     ),
@@ -415,7 +425,7 @@ EVENTS = [
         TWO_STEPS,
         0,
         [
-            (is_row(row), math.exp(TWO_STEPS.law(0).log_density([row])[0]))
+            (is_row(row), math.exp(TWO_STEPS.distribution(0).log_density([row])[0]))
             for row in itertools.product(range(2), range(3))
         ],
     ),
@@ -441,7 +451,7 @@ EVENTS = [
         [(0,), (0,), (1,)],
         [
             (lambda o, k=k: o["column 0: 1"] == k, math.exp(log))
-            for k, log in enumerate(_log_law(np.array([2, 1]), MARGINALS))
+            for k, log in enumerate(_log_distribution(np.array([2, 1]), MARGINALS))
         ],
     ),
 ]
@@ -455,10 +465,15 @@ def test_events_are_as_frequent_as_their_probabilities_say(mechanism, dataset, e
     assert not is_off(counts, np.array([probability for _, probability in events]), runs)
 
 
-def largest_loss(law_x, law_y, epsilon=1.0):
-    """Largest loss between two mixtures of Laplace laws of scale 1/ε, on a grid that reaches beyond all locations."""
+def largest_loss(distribution_x, distribution_y, epsilon=1.0):
+    """Largest loss between two mixtures of Laplace distributions of scale 1/ε, on a grid that reaches beyond all
+    locations.
+    """
     z = np.linspace(-8, 8, 1601)
-    log_x, log_y = (np.log(sum(p * np.exp(-epsilon * np.abs(z - a)) for a, p in law.items())) for law in (law_x, law_y))
+    log_x, log_y = (
+        np.log(sum(p * np.exp(-epsilon * np.abs(z - a)) for a, p in distribution.items()))
+        for distribution in (distribution_x, distribution_y)
+    )
     return np.abs(log_x - log_y).max()
 
 
@@ -486,5 +501,5 @@ def test_poisson_sampling_keeps_the_claim_on_small_datasets():
     for size in range(3):
         for rows in itertools.product((-1.0, 0.5, 1.0), repeat=size):
             for added in (-1.0, 1.0):
-                law_x, law_y = totals("poisson", rows), totals("poisson", (*rows, added))
-                assert largest_loss(law_x, law_y) <= claim.epsilon + 1e-9
+                distribution_x, distribution_y = totals("poisson", rows), totals("poisson", (*rows, added))
+                assert largest_loss(distribution_x, distribution_y) <= claim.epsilon + 1e-9

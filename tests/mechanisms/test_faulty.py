@@ -28,12 +28,14 @@ def test_noise_of_few_bits_has_few_values():
     here, there = (values(faulty.FewValuesLaplace(0.5, bits=5), answer, 5_000) for answer in (0.0, 1.0))
     assert len(here) == len(there) == 2**5
     assert not here & there
-    assert sorted(m.LaplaceLaw(0.0, 2.0).cdf(sorted(here))) == pytest.approx((np.arange(32) + 0.5) / 32, abs=1e-6)
+    assert sorted(m.LaplaceDistribution(0.0, 2.0).cdf(sorted(here))) == pytest.approx(
+        (np.arange(32) + 0.5) / 32, abs=1e-6
+    )
 
 
 def test_the_loss_of_redrawing():
-    z, laws = np.linspace(0, 30, 301), [m.LaplaceLaw(count, 2.0) for count in range(6)]
-    densities = [law.log_density(z) - np.log(law.sf(0.0)) for law in laws]
+    z, distributions = np.linspace(0, 30, 301), [m.LaplaceDistribution(count, 2.0) for count in range(6)]
+    densities = [distribution.log_density(z) - np.log(distribution.sf(0.0)) for distribution in distributions]
     losses = [np.abs(one - other).max() for one, other in itertools.pairwise(densities)]
     assert losses[0] == max(losses) == pytest.approx(faulty.RedrawnUntilNonnegative(0.5).truth.epsilon, rel=1e-12)
 
@@ -44,11 +46,11 @@ def test_truths_of_rounded_and_redrawn_noise():
     assert rounded.truth.epsilon == pytest.approx(math.log(zero / one), rel=1e-12)
     assert faulty.MisprintedTableGeometric(0.5, 1.2, 2).truth == PureDP(0.5 + math.log(1.2))
     assert rounded.sample(7, 10, rng()).dtype == np.int64
-    law = faulty.RangedCount(0.5, 3, is_redrawn=False).law([1, 0])
+    distribution = faulty.RangedCount(0.5, 3, is_redrawn=False).distribution([1, 0])
     free = {k: (1 - math.exp(-0.5)) / (1 + math.exp(-0.5)) * math.exp(-0.5 * abs(k - 1)) for k in range(-200, 200)}
     expected = [sum(free[k] for k in range(-200, 1)), free[1], free[2], sum(free[k] for k in range(3, 200))]
-    assert law.probabilities.tolist() == pytest.approx(expected, rel=1e-12)
-    assert faulty.RangedCount(0.5, None, is_redrawn=False).law([]).probabilities.tolist() == [1.0]
+    assert distribution.probabilities.tolist() == pytest.approx(expected, rel=1e-12)
+    assert faulty.RangedCount(0.5, None, is_redrawn=False).distribution([]).probabilities.tolist() == [1.0]
 
 
 def test_a_seed_from_the_data_leaves_no_noise():
@@ -61,7 +63,7 @@ def test_a_seed_from_the_data_leaves_no_noise():
 
 def test_noise_of_a_scale_from_the_data():
     mechanism = faulty.ScaleFromTheData(0.5, median, gap_at_the_median)
-    assert mechanism.law([0, 0, 5, 6, 6]) == m.LaplaceLaw(5.0, 10.0)
+    assert mechanism.distribution([0, 0, 5, 6, 6]) == m.LaplaceDistribution(5.0, 10.0)
     assert values(mechanism, [0.0] * 5) == {0.0}
     assert "0x" not in str(mechanism)
     right = faulty.FlooredScaleMean(1.0, least_count=1.0)
@@ -108,7 +110,7 @@ def test_statistics_and_reports_that_show_the_rows():
 @pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 0.01), (0.3, 1e-4), (3.0, 0.4)])
 def test_a_key_that_occurs_once_appears_with_probability_at_most_delta(epsilon, delta):
     mechanism = faulty.KeyedCounts(epsilon, delta)
-    noisy_one = m.GeometricLaw(1, math.exp(-epsilon))
+    noisy_one = m.GeometricDistribution(1, math.exp(-epsilon))
     assert noisy_one.sf(mechanism.least - 1) <= delta
     assert mechanism.least == 2 or noisy_one.sf(mechanism.least - 2) > delta  # and with no smaller threshold
 

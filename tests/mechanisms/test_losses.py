@@ -181,7 +181,7 @@ FAULTY = [
 
 
 def loss_of(mechanism, x, y, delta=0.0):
-    return m.exact_epsilon(mechanism.law(x), mechanism.law(y), delta)
+    return m.exact_epsilon(mechanism.distribution(x), mechanism.distribution(y), delta)
 
 
 def equals(found, loss):
@@ -195,15 +195,15 @@ def test_right_mechanisms_lose_what_is_said_and_at_most_their_claim():
 
 def test_faulty_mechanisms_lose_what_is_said_and_at_most_their_truth_and_break_their_claim_on_a_pair():
     broken = set()
-    for twin, x, y, loss, is_true in FAULTY:
-        found = loss_of(twin, x, y)
-        assert equals(found, loss), twin
-        truth = twin.truth if isinstance(twin, faulty.Flaw) else None
-        assert truth is None or found <= truth.epsilon * (1 + 1e-9), twin
-        assert not is_true or truth.epsilon == APPROX(found, rel=1e-9), twin
-        if found > twin.claim.epsilon * (1 + 1e-9):
-            broken.add(type(twin))
-    assert broken == {type(twin) for twin, *_ in FAULTY}
+    for variant, x, y, loss, is_true in FAULTY:
+        found = loss_of(variant, x, y)
+        assert equals(found, loss), variant
+        truth = variant.truth if isinstance(variant, faulty.Flaw) else None
+        assert truth is None or found <= truth.epsilon * (1 + 1e-9), variant
+        assert not is_true or truth.epsilon == APPROX(found, rel=1e-9), variant
+        if found > variant.claim.epsilon * (1 + 1e-9):
+            broken.add(type(variant))
+    assert broken == {type(variant) for variant, *_ in FAULTY}
 
 
 # Gaussian and other mechanisms with a delta: mechanism, x, y, epsilon, delta there
@@ -238,21 +238,21 @@ DELTAS = [
 
 def test_deltas_are_those_of_the_claim_or_of_the_truth():
     for mechanism, x, y, epsilon, delta in DELTAS:
-        law, other = mechanism.law(x), mechanism.law(y)
-        assert m.exact_delta(law, other, epsilon) == APPROX(delta, rel=1e-8), mechanism
+        distribution, other = mechanism.distribution(x), mechanism.distribution(y)
+        assert m.exact_delta(distribution, other, epsilon) == APPROX(delta, rel=1e-8), mechanism
         within = epsilon * (1 + 1e-7) + 1e-9
-        assert delta == 1.0 or m.exact_epsilon(law, other, delta * (1 + 1e-9)) <= within, mechanism
+        assert delta == 1.0 or m.exact_epsilon(distribution, other, delta * (1 + 1e-9)) <= within, mechanism
         stated = mechanism.truth if isinstance(mechanism, faulty.Flaw) else mechanism.claim
         assert stated is None or stated.epsilon != epsilon or stated.delta == APPROX(delta, rel=1e-8), mechanism
 
 
 def test_a_larger_change_than_the_sensitivity_and_a_value_outside_the_domain_lose_more():
     far = m.VectorGaussianMechanism(1.0, 1e-5, sensitivity=5.0)
-    assert m.exact_delta(far.law((0.0,) * 25), far.law((5.0,) * 25), 1.0) > 100 * 1e-5
+    assert m.exact_delta(far.distribution((0.0,) * 25), far.distribution((5.0,) * 25), 1.0) > 100 * 1e-5
     for domain, x, y in [(m.Interval(-1, 3), -1e9, 40.0), (m.Ball(2.0, 3), (1e200, 1e200, 0.0), (-5.0, -5.0, 0.0))]:
-        twin = faulty.UnclippedLocalGaussian(1.0, 1e-5, domain)
-        assert m.exact_delta(twin.law(x), twin.law(y), 1.0) > 0.5
-        assert (twin.truth, twin.claim) == (None, ApproxDP(1.0, 1e-5))
+        variant = faulty.UnclippedLocalGaussian(1.0, 1e-5, domain)
+        assert m.exact_delta(variant.distribution(x), variant.distribution(y), 1.0) > 0.5
+        assert (variant.truth, variant.claim) == (None, ApproxDP(1.0, 1e-5))
 
 
 def test_no_pure_claim_holds_where_there_is_a_delta():
@@ -261,7 +261,12 @@ def test_no_pure_claim_holds_where_there_is_a_delta():
         (m.RareLeakLaplace(0.5, 0.01, sensitivity=2.0), 0.0, 2.0, 0.01),
         (m.NameAndShame(0.3), [7, 0, 7], [7, 0, 8], 0.3),
         (m.BinomialMechanism(100, 0.5), 0, 1, 2.0**-100),
-        (faulty.PricesFromTheBids(1.0), PUMPKIN, WITHOUT, faulty.PricesFromTheBids(1.0).law(PUMPKIN).probabilities[1]),
+        (
+            faulty.PricesFromTheBids(1.0),
+            PUMPKIN,
+            WITHOUT,
+            faulty.PricesFromTheBids(1.0).distribution(PUMPKIN).probabilities[1],
+        ),
     ]:
         assert loss_of(mechanism, x, y) == loss_of(mechanism, x, y, 0.99 * delta) == INF
         assert loss_of(mechanism, x, y, delta * (1 + 1e-9)) < 50
@@ -305,9 +310,9 @@ ONE_WAY = [(x, y) for x, y in WITHIN_ONE if len({*np.sign(np.subtract(x, y))} - 
     ids=str,
 )
 def test_sparse_vectors_on_all_pairs_of_a_grid(mechanism, pairs):
-    laws = {answers: mechanism.law(answers) for answers in GRID}
+    distributions = {answers: mechanism.distribution(answers) for answers in GRID}
     stated = mechanism.truth if isinstance(mechanism, faulty.Flaw) else mechanism.claim
-    assert 0.2 < max(m.exact_epsilon(laws[x], laws[y]) for x, y in pairs) <= stated.epsilon
+    assert 0.2 < max(m.exact_epsilon(distributions[x], distributions[y]) for x, y in pairs) <= stated.epsilon
 
 
 @pytest.mark.parametrize("monotone", [False, True])
@@ -316,30 +321,30 @@ def test_auctions_keep_their_claim_whether_a_bid_is_added_or_replaced(monotone):
     largest = 0.0
     for size in range(3):
         for others in itertools.combinations_with_replacement(bids, size):
-            laws = [auction.law([*others, bid]) for bid in bids] + [auction.law(others)]
-            largest = max(largest, *(m.exact_epsilon(p, q) for p, q in itertools.combinations(laws, 2)))
+            distributions = [auction.distribution([*others, bid]) for bid in bids] + [auction.distribution(others)]
+            largest = max(largest, *(m.exact_epsilon(p, q) for p, q in itertools.combinations(distributions, 2)))
     assert 0.25 < largest <= 0.7
 
 
 @pytest.mark.parametrize("most", [1, 4])
 def test_redrawing_into_a_range_loses_more_and_clamping_does_not(most):
-    twin, clamped = faulty.RedrawnIntoRange(0.5, most), faulty.RangedCount(0.5, most, is_redrawn=False)
-    largest = [max(loss_of(each, [1] * n, [1] * (n + 1)) for n in range(most)) for each in (twin, clamped)]
-    assert largest == APPROX([twin.truth.epsilon, 0.5], rel=1e-12)
-    assert (twin.truth.epsilon > 0.5) == (most > 1)  # one step apart in {0, 1} the two normalisers are the same
-    assert twin.truth.epsilon < 1.0
+    variant, clamped = faulty.RedrawnIntoRange(0.5, most), faulty.RangedCount(0.5, most, is_redrawn=False)
+    largest = [max(loss_of(each, [1] * n, [1] * (n + 1)) for n in range(most)) for each in (variant, clamped)]
+    assert largest == APPROX([variant.truth.epsilon, 0.5], rel=1e-12)
+    assert (variant.truth.epsilon > 0.5) == (most > 1)  # one step apart in {0, 1} the two normalisers are the same
+    assert variant.truth.epsilon < 1.0
 
 
 @pytest.mark.parametrize("half", [1, 2, 3, 4])
 def test_without_a_cutoff_the_loss_grows_with_the_answers(half):
     """Lyu, Su & Li's transcript loses at least half·epsilon/2, so no epsilon holds for all lengths."""
-    twin = faulty.SparseVectorWithoutCutoff(1.0)
+    variant = faulty.SparseVectorWithoutCutoff(1.0)
     x, y = [0.0] * (2 * half), [1.0] * half + [-1.0] * half
     transcript = [0] * half + [1] * half
-    ratio = twin.law(x).log_density(transcript) - twin.law(y).log_density(transcript)
-    assert half / 2 <= ratio <= loss_of(twin, x, y) + 1e-9
-    assert twin.truth is None
-    assert (loss_of(twin, x, y) > twin.claim.epsilon) == (half > 1)
+    ratio = variant.distribution(x).log_density(transcript) - variant.distribution(y).log_density(transcript)
+    assert half / 2 <= ratio <= loss_of(variant, x, y) + 1e-9
+    assert variant.truth is None
+    assert (loss_of(variant, x, y) > variant.claim.epsilon) == (half > 1)
 
 
 @pytest.mark.parametrize("sensitivity", [1, 2])
@@ -352,8 +357,8 @@ def test_noisy_marginals_lose_at_most_epsilon_and_nearly_reach_it(sensitivity):
         for change in ([None] if sensitivity == 1 else rows)
     ]
     assert 1.6 < max(losses) <= 2.0 + 1e-9
-    twin = faulty.MarginalsNotSplit(1.0, (2, 2), 50)
-    assert exact_loss(twin.runs_as, [(0, 0), (1, 1)], [(0, 0)]) == APPROX(twin.truth.epsilon)
+    variant = faulty.MarginalsNotSplit(1.0, (2, 2), 50)
+    assert exact_loss(variant.runs_as, [(0, 0), (1, 1)], [(0, 0)]) == APPROX(variant.truth.epsilon)
 
 
 @pytest.mark.parametrize("make", [m.MemoisedBits, m.MemoisedResponse])
@@ -369,8 +374,10 @@ def test_repeated_reports_lose_more_and_more_up_to_the_permanent_loss(make):
 @pytest.mark.parametrize(("partitions", "per_partition"), [(1, 1), (9, 1), (4, 5)])
 def test_gaussian_aggregates_lose_mu_if_the_rows_are_as_far_as_the_l2_sensitivity(make, partitions, per_partition):
     noisy = make(epsilon=0.7, delta=1e-5, partitions=partitions, per_partition=per_partition)
-    laws = [noisy.law([*NUMBERS, *[3.0] * rows]).marginals for rows in (0, math.isqrt(partitions) * per_partition)]
-    shift = math.hypot(*((a.location - b.location) / a.scale for a, b in zip(*laws, strict=True)))
+    distributions = [
+        noisy.distribution([*NUMBERS, *[3.0] * rows]).marginals for rows in (0, math.isqrt(partitions) * per_partition)
+    ]
+    shift = math.hypot(*((a.location - b.location) / a.scale for a, b in zip(*distributions, strict=True)))
     assert isinstance(noisy.tight_claim, GaussianDP)
     assert noisy.tight_claim.mu == APPROX(shift, rel=1e-12)
     assert noisy.claim == ApproxDP(0.7, 1e-5)
@@ -380,20 +387,25 @@ def test_a_tree_uses_all_of_epsilon_and_delta_and_sums_share_them():
     moments, tree = (make(epsilon=1.0, delta=1e-5).tight_claim.mu for make in AGGREGATES[1:])
     assert tree == APPROX(1 / m.analytic_gaussian_scale(1.0, 1e-5))
     assert moments == APPROX(math.sqrt(3) / m.analytic_gaussian_scale(1.0 / 3, 1e-5 / 3))
-    twin = noisy_moments(2, -1.0, 3.0, epsilon=0.7, noise_share=0.5)
-    assert (twin.claim, twin.tight_claim) == (PureDP(0.7), twin.tight_claim)
+    variant = noisy_moments(2, -1.0, 3.0, epsilon=0.7, noise_share=0.5)
+    assert (variant.claim, variant.tight_claim) == (PureDP(0.7), variant.tight_claim)
 
 
 @pytest.mark.parametrize("n_candidates", [1, 3, 10])
 def test_the_released_maximum_loses_epsilon_for_every_candidate(n_candidates):
-    twin = faulty.NoisyMaxReleasingValue(0.5, n_candidates)
-    law_x, law_y = twin.law([0.0] * n_candidates), twin.law([1.0] * n_candidates)
-    assert twin.truth == PureDP(0.5 * n_candidates)
+    variant = faulty.NoisyMaxReleasingValue(0.5, n_candidates)
+    distribution_x, distribution_y = (
+        variant.distribution([0.0] * n_candidates),
+        variant.distribution([1.0] * n_candidates),
+    )
+    assert variant.truth == PureDP(0.5 * n_candidates)
     # The event "below both" attains the truth …
-    assert math.log(law_x.cdf(0.0) / law_y.cdf(0.0)) == APPROX(twin.truth.epsilon, rel=1e-12)
+    assert math.log(distribution_x.cdf(0.0) / distribution_y.cdf(0.0)) == APPROX(variant.truth.epsilon, rel=1e-12)
     # … and no density ratio exceeds it.
     z = np.linspace(-60, 60, 4801)
-    assert np.abs(law_x.log_density(z) - law_y.log_density(z)).max() == APPROX(twin.truth.epsilon, rel=1e-9)
+    assert np.abs(distribution_x.log_density(z) - distribution_y.log_density(z)).max() == APPROX(
+        variant.truth.epsilon, rel=1e-9
+    )
 
 
 @dataclass(frozen=True, slots=True)

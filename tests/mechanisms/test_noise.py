@@ -24,7 +24,7 @@ from dpaudit.mechanisms.noise.gaussian import LARGEST_SIGMA, discrete_gaussian
 from dpaudit.mechanisms.noise.laplace import degrees_of
 from dpaudit.mechanisms.noise_samplers import grid_step
 
-# Samplers: standard laws, grids and the ends of the uniform numbers.
+# Samplers: standard distributions, grids and the ends of the uniform numbers.
 
 RUNS, ALARM = 100_000, 1e-7
 
@@ -36,13 +36,15 @@ def is_off(counts, probabilities):
     return bool(np.any((counts < low) | (counts > high)))
 
 
-def cells(draws, law):
-    """Counts and probabilities: fifty equal parts of a continuous law, or outcomes within a hundred and the rest."""
-    if isinstance(law, (m.GeometricLaw, m.DiscreteGaussianLaw)):
+def cells(draws, distribution):
+    """Counts and probabilities: fifty equal parts of a continuous distribution, or outcomes within a hundred and the
+    rest.
+    """
+    if isinstance(distribution, (m.GeometricDistribution, m.DiscreteGaussianDistribution)):
         k = np.arange(-100, 101)
-        counts, shares = (draws[:, None] == k).sum(axis=0), np.exp(law.log_density(k))
+        counts, shares = (draws[:, None] == k).sum(axis=0), np.exp(distribution.log_density(k))
         return np.append(counts, len(draws) - counts.sum()), np.append(shares, max(0.0, 1 - shares.sum()))
-    return np.histogram(law.cdf(draws), bins=50, range=(0, 1))[0], np.full(50, 1 / 50)
+    return np.histogram(distribution.cdf(draws), bins=50, range=(0, 1))[0], np.full(50, 1 / 50)
 
 
 def filled(fill):
@@ -59,29 +61,29 @@ SAMPLERS = [
     (filled(noise.fill_gaussian), stats.norm),
     (filled(noise.fill_exponential), stats.expon),
     *(
-        (lambda size, rng, s=s: noise.two_sided_geometric(s, size, rng), m.GeometricLaw(0, math.exp(-1 / s)))
+        (lambda size, rng, s=s: noise.two_sided_geometric(s, size, rng), m.GeometricDistribution(0, math.exp(-1 / s)))
         for s in (0.2, 1.0, 7.3)
     ),
     *(
-        (lambda size, rng, s=s: discrete_gaussian(s, size, rng), m.DiscreteGaussianLaw(0, s))
+        (lambda size, rng, s=s: discrete_gaussian(s, size, rng), m.DiscreteGaussianDistribution(0, s))
         for s in (0.2, 0.5, 0.999, 1.0, 2.7, 11.0)
     ),
 ]
 
 
-@pytest.mark.parametrize(("draw", "law"), SAMPLERS)
-def test_samplers_follow_their_law(draw, law):
-    assert not is_off(*cells(draw(RUNS, np.random.default_rng(1)), law))
+@pytest.mark.parametrize(("draw", "distribution"), SAMPLERS)
+def test_samplers_follow_their_distribution(draw, distribution):
+    assert not is_off(*cells(draw(RUNS, np.random.default_rng(1)), distribution))
 
 
 def test_the_check_of_counts_sees_a_scale_wrong_by_a_twentieth_and_a_rounded_normal():
     rng = np.random.default_rng(2)
     assert is_off(*cells(1.05 * noise.standard_laplace(RUNS, rng), stats.laplace))
     for sigma in (0.5, 2.7):
-        law = m.DiscreteGaussianLaw(0, sigma)
-        assert is_off(*cells(discrete_gaussian(1.05 * sigma, RUNS, rng), law))
+        distribution = m.DiscreteGaussianDistribution(0, sigma)
+        assert is_off(*cells(discrete_gaussian(1.05 * sigma, RUNS, rng), distribution))
         if sigma < 1:  # rounding adds 1/12 to the variance
-            assert is_off(*cells(np.rint(rng.normal(scale=sigma, size=RUNS)).astype(np.int64), law))
+            assert is_off(*cells(np.rint(rng.normal(scale=sigma, size=RUNS)).astype(np.int64), distribution))
 
 
 def test_moments_of_wide_noise():
@@ -154,11 +156,11 @@ FIRST, LAST = 0.0, 1 - 2.0**-53  # the ends of what Generator.random gives
 
 
 def test_it_is_the_inverse_of_the_cdf():
-    law = m.LaplaceLaw(3.0, 0.7)
+    distribution = m.LaplaceDistribution(3.0, 0.7)
     xi = np.array([-0.5 + 1e-9, -0.4, -1e-3, 0.0, 1e-300, 0.1, 0.49, 0.5 - 1e-9])
-    np.testing.assert_allclose(law.cdf(m.inverse_laplace_cdf(xi, 3.0, 0.7)) - 0.5, xi, rtol=1e-7, atol=1e-16)
+    np.testing.assert_allclose(distribution.cdf(m.inverse_laplace_cdf(xi, 3.0, 0.7)) - 0.5, xi, rtol=1e-7, atol=1e-16)
     z = np.linspace(-10, 12, 45)
-    np.testing.assert_allclose(m.inverse_laplace_cdf(law.cdf(z) - 0.5, 3.0, 0.7), z, atol=1e-8)
+    np.testing.assert_allclose(m.inverse_laplace_cdf(distribution.cdf(z) - 0.5, 3.0, 0.7), z, atol=1e-8)
 
 
 def test_it_is_right_to_the_last_bits():
@@ -191,10 +193,10 @@ def test_the_largest_noise_is_finite_unless_an_end_is_included():
     assert naive.sample(7, 1, ConstantGenerator(0.5)) == 7.0
     assert naive.truth == naive.claim == PureDP(0.5)
     usual = m.LaplaceMechanism(0.5)
-    assert (mechanism.law(3), mechanism.claim) == (usual.law(3), usual.claim)
+    assert (mechanism.distribution(3), mechanism.claim) == (usual.distribution(3), usual.claim)
 
 
-# Misprints of the inverse: their laws have an atom, a half of the line, and no finite loss.
+# Misprints of the inverse: their distributions have an atom, a half of the line, and no finite loss.
 
 MISPRINTS = [faulty.AnswerInTheBranchLaplace(0.5), faulty.MixedUniformsLaplace(0.5)]
 SUPPORTS = [
@@ -208,35 +210,46 @@ SUPPORTS = [
 ]
 
 
-@pytest.mark.parametrize(("twin", "answer", "atom", "low", "high"), SUPPORTS)
-def test_misprints_give_what_their_laws_say(twin, answer, atom, low, high):
-    law, step = twin.law(answer), grid_step(2.0)
-    assert law.atom == pytest.approx(atom, abs=1e-14, nan_ok=True)
-    outputs = twin.sample(answer, RUNS, np.random.default_rng(2))
-    at_atom = np.isclose(outputs, law.atom, rtol=0.0, atol=step / 2, equal_nan=True)
+@pytest.mark.parametrize(("variant", "answer", "atom", "low", "high"), SUPPORTS)
+def test_misprints_give_what_their_distributions_say(variant, answer, atom, low, high):
+    distribution, step = variant.distribution(answer), grid_step(2.0)
+    assert distribution.atom == pytest.approx(atom, abs=1e-14, nan_ok=True)
+    outputs = variant.sample(answer, RUNS, np.random.default_rng(2))
+    at_atom = np.isclose(outputs, distribution.atom, rtol=0.0, atol=step / 2, equal_nan=True)
     others = outputs[~at_atom]
     assert low - step <= others.min() <= others.max() <= high + step
-    assert law.atom_probability == 0.5
-    # Parts of the other outputs by the law; none of their ends is the atom.
-    points = law.location + law.scale * np.log(np.linspace(0.1, 0.92, 9) + (0.0 if math.isinf(low) else 1.0))
+    assert distribution.atom_probability == 0.5
+    # Parts of the other outputs by the distribution; none of their ends is the atom.
+    points = distribution.location + distribution.scale * np.log(
+        np.linspace(0.1, 0.92, 9) + (0.0 if math.isinf(low) else 1.0)
+    )
     points = points[points != atom]
-    masses = np.diff([0.0, *(law.cdf(points) - np.where(points >= law.atom, 0.5, 0.0)), 0.5])
+    masses = np.diff([0.0, *(distribution.cdf(points) - np.where(points >= distribution.atom, 0.5, 0.0)), 0.5])
     counts = np.histogram(others, [-np.inf, *points, np.inf])[0]
     assert not is_off(np.append(counts, at_atom.sum()), np.append(masses, 0.5))
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.3])
 @pytest.mark.parametrize(
-    ("twin", "x", "y"),
-    [(twin, x, y) for twin in MISPRINTS for x, y in [(0.0, 1.0), (1.0, 0.0), (6.0, 5.0), (0.0, 9.0)]],
+    ("variant", "x", "y"),
+    [(variant, x, y) for variant in MISPRINTS for x, y in [(0.0, 1.0), (1.0, 0.0), (6.0, 5.0), (0.0, 9.0)]],
 )
-def test_divergence_of_misprints_by_quadrature(twin, x, y, epsilon):
-    p, q = twin.law(x), twin.law(y)
+def test_divergence_of_misprints_by_quadrature(variant, x, y, epsilon):
+    p, q = variant.distribution(x), variant.distribution(y)
 
     def excess(z):
         return max(0.0, math.exp(p.log_density(z)) - math.exp(epsilon + float(q.log_density(z))))
 
-    ends = sorted({v for law in (p, q) for v in (law.location + 2 * max(law.low, -40), law.location + 2 * law.high)})
+    ends = sorted(
+        {
+            v
+            for distribution in (p, q)
+            for v in (
+                distribution.location + 2 * max(distribution.low, -40),
+                distribution.location + 2 * distribution.high,
+            )
+        }
+    )
     expected = sum(integrate.quad(excess, a, b, epsabs=1e-11)[0] for a, b in itertools.pairwise(ends))
     same_atom = p.atom == q.atom or (math.isnan(p.atom) and math.isnan(q.atom))
     expected += 0.0 if same_atom else 0.5
@@ -286,7 +299,7 @@ def test_loss_tail_is_the_normal_one(epsilon, scale):
     """The loss at an output z = answer + noise is (z²)/(2σ²) − (z − S)²/(2σ²), a half-line in z."""
     sensitivity = 1.5
     edge = sensitivity / 2 + epsilon * scale**2 / sensitivity  # above it, the loss of N(S, σ²) to N(0, σ²) exceeds ε
-    x, y = m.GaussianLaw(sensitivity, scale), m.GaussianLaw(0.0, scale)
+    x, y = m.GaussianDistribution(sensitivity, scale), m.GaussianDistribution(0.0, scale)
     assert x.log_density(edge) - y.log_density(edge) == pytest.approx(epsilon, abs=1e-10)
     assert m.gaussian_loss_tail(epsilon, scale, sensitivity) == pytest.approx(float(x.sf(edge)), rel=1e-10)
     assert m.gaussian_loss_tail(epsilon, scale, sensitivity) >= m.gaussian_delta(epsilon, scale, sensitivity)
@@ -300,29 +313,29 @@ def test_right_values_of_gaussian_calibration():
         assert m.classical_gaussian_scale(epsilon, delta) >= m.analytic_gaussian_scale(epsilon, delta)
     assert m.gaussian_delta(10, scale=math.sqrt(2 * math.log(1.25 / 0.1)) / 10) == pytest.approx(0.406, abs=5e-4)
     classical = m.GaussianMechanism(0.8, 1e-6, sensitivity=2.5, calibration="classical")
-    assert m.exact_epsilon(classical.law(0), classical.law(2.5), 1e-6) <= 0.8
+    assert m.exact_epsilon(classical.distribution(0), classical.distribution(2.5), 1e-6) <= 0.8
 
 
 def test_claims_with_a_delta_that_rounds_to_zero_are_not_pure():
     for mechanism in (m.DiscreteGaussianMechanism(1.0, 60.0), m.BinomialMechanism(4096, 10.0)):
         assert mechanism.claim.delta == sys.float_info.min
-        assert m.exact_epsilon(mechanism.law(0), mechanism.law(1)) == math.inf
+        assert m.exact_epsilon(mechanism.distribution(0), mechanism.distribution(1)) == math.inf
     many = m.BinomialMechanism(250_000, epsilon=0.02, sensitivity=5)
     assert many.delta == pytest.approx(m.gaussian_delta(0.02, scale=250.0, sensitivity=5.0), rel=2e-3)
     outputs = m.BinomialMechanism(4, 1.0).sample(10, 50_000, np.random.default_rng(1))
     assert np.unique(outputs).tolist() == [8, 9, 10, 11, 12]  # within half of the coins
 
 
-TWINS = [faulty.VarianceAsScaleGaussian, faulty.OneForEpsilonGaussian, faulty.MisprintedNewtonGaussian]
+VARIANTS = [faulty.VarianceAsScaleGaussian, faulty.OneForEpsilonGaussian, faulty.MisprintedNewtonGaussian]
 
 
 def test_a_wrong_chi_is_independent_of_the_sensitivity_and_the_right_one_gives_the_right_scale():
     for epsilon, ratio in {0.1: 1.355, 0.5: 1.175, 1.0: 1.0, 1.1: 0.764}.items():
-        twin = faulty.OneForEpsilonGaussian(epsilon, 1e-5)
-        assert twin.scale / twin.right_scale == pytest.approx(ratio, abs=1e-3)
+        variant = faulty.OneForEpsilonGaussian(epsilon, 1e-5)
+        assert variant.scale / variant.right_scale == pytest.approx(ratio, abs=1e-3)
     assert 2.0 < misprinted_newton(1.0, 1e-5, tolerance=1e-3, most_steps=1000) < 2.0001  # the solution is 2.543
     assert misprinted_newton(0.5, 1e-5, tolerance=1e-3, most_steps=1000) == pytest.approx(2.0, abs=1e-3)
-    for kind in TWINS[1:]:
+    for kind in VARIANTS[1:]:
         assert kind(0.7, 1e-5, sensitivity=7.0).scale == pytest.approx(7 * kind(0.7, 1e-5).scale, rel=1e-14)
     for epsilon in (0.1, 1.0, 4.0):
         scale = m.analytic_gaussian_scale(epsilon, 1e-5)
@@ -348,7 +361,7 @@ def test_clipping_keeps_members_and_the_direction_of_others():
 def test_bins_hold_the_counts():
     mechanism, rows = m.HistogramMechanism(1.0, k=4), [0, 1, 1, 2]
     for dataset, counts in [(rows, [1, 2, 1, 0]), ([], [0] * 4), (np.array([3.0, 3.0]), [0, 0, 0, 2])]:
-        assert [law.location for law in mechanism.law(dataset).marginals] == counts
+        assert [distribution.location for distribution in mechanism.distribution(dataset).marginals] == counts
 
 
 EDGES, NODES = EdgeNeighbours(), NodeNeighbours()
@@ -404,16 +417,20 @@ def test_claims_hold_exactly_on_all_small_graphs_and_are_attained(adjacency):
     ):
         assert mechanism.claim == PureDP(0.6)
         assert all(adjacency.distance(x, y) == 1 for x, y in pairs)
-        largest = max(m.exact_epsilon(mechanism.law(x), mechanism.law(y)) for x, y in pairs)
+        largest = max(m.exact_epsilon(mechanism.distribution(x), mechanism.distribution(y)) for x, y in pairs)
         assert largest == pytest.approx(0.6, rel=1e-12)
 
 
 @pytest.mark.parametrize("kind", [nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph])
 def test_every_kind_of_graph_is_counted(kind):
     graph = kind([(1, 2), (2, 2), (2, 3), (3, 1)])
-    assert m.EdgeCountMechanism(1.0).law(graph).location == graph.number_of_edges() == 4
+    assert m.EdgeCountMechanism(1.0).distribution(graph).location == graph.number_of_edges() == 4
     assert degrees_of(graph).tolist() == [2, 4, 2]
-    assert m.EdgeCountMechanism(1.0).law(kind()).location == 0
+    assert m.EdgeCountMechanism(1.0).distribution(kind()).location == 0
     star = nx.star_graph(4)  # the hub's degree is counted in the last bin
-    assert [law.location for law in m.DegreeHistogramMechanism(1.0, 4).law(star).marginals] == [0, 4, 0, 0, 1]
-    assert [law.location for law in m.DegreeHistogramMechanism(1.0, 2).law(star).marginals] == [0, 4, 1]
+    assert [
+        distribution.location for distribution in m.DegreeHistogramMechanism(1.0, 4).distribution(star).marginals
+    ] == [0, 4, 0, 0, 1]
+    assert [
+        distribution.location for distribution in m.DegreeHistogramMechanism(1.0, 2).distribution(star).marginals
+    ] == [0, 4, 1]

@@ -26,7 +26,7 @@ from dpaudit.mechanisms.faulty.noise import (
     spread,
 )
 from dpaudit.mechanisms.queries import places_below_leader
-from dpaudit.mechanisms.synthetic import _log_law, marginals
+from dpaudit.mechanisms.synthetic import _log_distribution, marginals
 
 NAMES = ["Ann", "Bob", "Eve"]
 
@@ -146,26 +146,28 @@ def test_answers_of_queries_in_the_catalogue():
     assert moved == [3] * 4
 
 
-# Synthetic tables: the law of the marginals, and the tables that they stand for.
+# Synthetic tables: the distribution of the marginals, and the tables that they stand for.
 
 ONE_COLUMN = m.NoisyMarginals(1.0, (2,), rows=3)
 MECHANISMS = [ONE_COLUMN, m.NoisyMarginals(1.0, (2, 3)), m.NoisyMarginals(0.5, (4,), 5, 2)]
 
 
 def by_slow_code(counts, ratio, rows, reach=25):
-    """Law of the values of category 1: every pair of noises, by its geometric probabilities."""
-    law = np.zeros(rows + 1)
+    """Distribution of the values of category 1: every pair of noises, by its geometric probabilities."""
+    distribution = np.zeros(rows + 1)
     for a in range(-reach, reach + 1):
         for b in range(-reach, reach + 1):
             weight = ((1 - ratio) / (1 + ratio)) ** 2 * ratio ** (abs(a) + abs(b))
             zero, one = max(counts[0] + a, 0), max(counts[1] + b, 0)
             share = one / (zero + one) if zero + one else 0.5
-            law += weight * stats.binom.pmf(np.arange(rows + 1), rows, share)
-    return law
+            distribution += weight * stats.binom.pmf(np.arange(rows + 1), rows, share)
+    return distribution
 
 
-def test_the_law_of_a_column_is_that_of_slow_code():
-    assert np.exp(_log_law(np.array([2, 1]), ONE_COLUMN)) == pytest.approx(by_slow_code((2, 1), math.exp(-1), 3))
+def test_the_distribution_of_a_column_is_that_of_slow_code():
+    assert np.exp(_log_distribution(np.array([2, 1]), ONE_COLUMN)) == pytest.approx(
+        by_slow_code((2, 1), math.exp(-1), 3)
+    )
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=str)

@@ -1,4 +1,4 @@
-"""Parameters, datasets and laws that mechanisms refuse, and what the error names."""
+"""Parameters, datasets and distributions that mechanisms refuse, and what the error names."""
 
 import math
 
@@ -13,10 +13,10 @@ from dpaudit.audit.errors import ClaimError, DatasetError, MechanismError, Optio
 from dpaudit.domains import NodeNeighbours
 from dpaudit.mechanisms import aggregates, faulty
 from dpaudit.mechanisms import noise_samplers as noise
+from dpaudit.mechanisms.distributions.released_values import MassBelow
 from dpaudit.mechanisms.faulty.noise import median
-from dpaudit.mechanisms.faulty.selection import MaximumLaplaceLaw
+from dpaudit.mechanisms.faulty.selection import MaximumLaplaceDistribution
 from dpaudit.mechanisms.faulty.training import TRAINING_FAULTS
-from dpaudit.mechanisms.laws.released_values import MassBelow
 from dpaudit.mechanisms.synthetic import marginals
 from dpaudit.mechanisms.training.canaries import DiracCanaries, canary_run
 from dpaudit.mechanisms.training.dp_sgd import DPSGD, WorstCaseTraining, dp_sgd_claim
@@ -157,7 +157,7 @@ def test_a_parameter_outside_its_range_is_named_with_its_value():
 
 
 ADAPTIVE = m.AdaptiveComposition(m.RandomisedResponse(1.0), lambda output: m.RandomisedResponse(0.5), PureDP(0.5))
-PAIR = m.LaplaceLaw(0, 1), m.LaplaceLaw(1, 1)
+PAIR = m.LaplaceDistribution(0, 1), m.LaplaceDistribution(1, 1)
 NO_FORM = "no closed form"
 REFUSED = {
     ClaimError: [
@@ -201,25 +201,31 @@ REFUSED = {
             for answer in (2.0**32, NAN)
         ),
         *(
-            (lambda answer=answer: m.LaplaceMechanism(1).law(answer), "not a finite number; use a query")
+            (lambda answer=answer: m.LaplaceMechanism(1).distribution(answer), "not a finite number; use a query")
             for answer in ("three", [1, 2], None, NAN)
         ),
         *(
-            (lambda answer=answer: m.VectorGaussianMechanism(1.0, 0.1).law(answer), "not a vector of finite numbers")
+            (
+                lambda answer=answer: m.VectorGaussianMechanism(1.0, 0.1).distribution(answer),
+                "not a vector of finite numbers",
+            )
             for answer in (1.0, [], [[1.0, 2.0]], ["a", "b"], [INF])
         ),
-        *((lambda n=n: m.GeometricMechanism(1).law(n), "not a whole number") for n in (0.5, 2.0**60)),
-        (lambda: m.LocalGaussianMechanism(1, 0.1, m.Ball(1.0, 2)).law([1.0, 0.0, 0.0]), "3 coordinates, the domain 2"),
-        (lambda: m.LocalGaussianMechanism(1, 0.1, m.Interval(0, 1)).law(NAN), "which is not a"),
+        *((lambda n=n: m.GeometricMechanism(1).distribution(n), "not a whole number") for n in (0.5, 2.0**60)),
+        (
+            lambda: m.LocalGaussianMechanism(1, 0.1, m.Ball(1.0, 2)).distribution([1.0, 0.0, 0.0]),
+            "3 coordinates, the domain 2",
+        ),
+        (lambda: m.LocalGaussianMechanism(1, 0.1, m.Interval(0, 1)).distribution(NAN), "which is not a"),
         *(
-            (lambda rows=rows: m.HistogramMechanism(1.0, k=4).law(rows), "is not a list of rows in range(k=4)")
+            (lambda rows=rows: m.HistogramMechanism(1.0, k=4).distribution(rows), "is not a list of rows in range(k=4)")
             for rows in ([4], [-1], [0.5], ["a"], 3, [[0, 1]])
         ),
-        (lambda: m.EdgeCountMechanism(1).law([1, 2]), "type list is not a graph"),
-        (lambda: m.EdgeCountMechanism(1, NODES, 2).law(nx.star_graph(5)), "a node has 5 edges"),
+        (lambda: m.EdgeCountMechanism(1).distribution([1, 2]), "type list is not a graph"),
+        (lambda: m.EdgeCountMechanism(1, NODES, 2).distribution(nx.star_graph(5)), "a node has 5 edges"),
         (lambda: sample(m.DegreeHistogramMechanism(1, 2, NODES), nx.star_graph(3)), "a node has 3 edges"),
         *(
-            (lambda scores=scores: m.ExponentialMechanism(1.0).law(scores), message)
+            (lambda scores=scores: m.ExponentialMechanism(1.0).distribution(scores), message)
             for scores, message in [
                 ([], "an empty vector, so there is nothing to choose from"),
                 ([1.0, NAN], "the score of candidate 1 is nan"),
@@ -229,39 +235,51 @@ REFUSED = {
                 ([-1.5e308, 1.5e308], "which a double cannot hold in scales of 2"),
             ]
         ),
-        (lambda: m.ExponentialMechanism(1e200, 1e-200).law([0.0, 1.0]), "in scales of 0; bring the scores closer"),
+        (
+            lambda: m.ExponentialMechanism(1e200, 1e-200).distribution([0.0, 1.0]),
+            "in scales of 0; bring the scores closer",
+        ),
         (lambda: m.ExponentialMechanism(1).loss_parts([0, 1], [0, 1, 2]), "x has 2 candidates and y 3"),
-        (lambda: m.ReportNoisyMax(1).law([0.0, 1e9]), "too far to integrate their law"),
+        (lambda: m.ReportNoisyMax(1).distribution([0.0, 1e9]), "too far to integrate their distribution"),
         *(
-            (lambda bids=bids: m.PostedPriceAuction(1, (1.0, 2.0)).law(bids), "is not a list of bids")
+            (lambda bids=bids: m.PostedPriceAuction(1, (1.0, 2.0)).distribution(bids), "is not a list of bids")
             for bids in (["a"], [NAN], 3.0)
         ),
-        (lambda: faulty.PricesFromTheBids(1).law([0.0]), "no positive bid to take a price from"),
-        (lambda: faulty.UnderflowingExponential(1.0).law([-2000.0, -2000.0]), "all weights are rounded to zero"),
-        (lambda: m.SparseVector(1.0, 9).law([0.0] * 40), "too many to integrate their law"),
-        (lambda: m.SparseVector(1.0).law([0.0, 1e9]), "scales of the threshold's noise, too far"),
+        (lambda: faulty.PricesFromTheBids(1).distribution([0.0]), "no positive bid to take a price from"),
+        (
+            lambda: faulty.UnderflowingExponential(1.0).distribution([-2000.0, -2000.0]),
+            "all weights are rounded to zero",
+        ),
+        (lambda: m.SparseVector(1.0, 9).distribution([0.0] * 40), "too many to integrate their distribution"),
+        (lambda: m.SparseVector(1.0).distribution([0.0, 1e9]), "scales of the threshold's noise, too far"),
         (lambda: MassBelow.of(np.zeros(21), 1.0, 1.0), "use fewer answers, or answers nearer"),
         (lambda: MassBelow.of(np.array([0.0, 900.0]), 1.0, 1.0), "use fewer answers, or answers nearer"),
         *(
-            (lambda value=value: m.RandomisedResponse(1, k=3).law(value), "is not one of the k=3 values")
+            (lambda value=value: m.RandomisedResponse(1, k=3).distribution(value), "is not one of the k=3 values")
             for value in (-1, 3, 0.5)
         ),
         (lambda: sample(m.UpAndDown(1, 3), 0.5), "answered 0.5, which is not a whole number"),
         *(
-            (lambda rows=rows: m.NameAndShame(0.1).law(rows), "is not a list of rows")
+            (lambda rows=rows: m.NameAndShame(0.1).distribution(rows), "is not a list of rows")
             for rows in ([], 3, [-1], [0.5], [2.0**53])
         ),
         (lambda: m.CategoryCounts("ab")(3), "a dataset of type int has no rows to compare"),
-        (lambda: m.ParallelComposition([m.GeometricMechanism(1)] * 2, m.IntervalOf((1, 2))).law([2]), "part(2)=2"),
-        (lambda: m.GroupTightMechanism(1.0, 0.1).law(-1), "answered -1, which is not a number of steps"),
-        (lambda: m.GroupTightMechanism(1.0, 0.1).law(10**6), "use 0 to 10000"),
-        (lambda: faulty.LocalSensitivityLaplace(1.0).law([0] * 3), "a dataset of 3 rows has more than most_rows"),
+        (
+            lambda: m.ParallelComposition([m.GeometricMechanism(1)] * 2, m.IntervalOf((1, 2))).distribution([2]),
+            "part(2)=2",
+        ),
+        (lambda: m.GroupTightMechanism(1.0, 0.1).distribution(-1), "answered -1, which is not a number of steps"),
+        (lambda: m.GroupTightMechanism(1.0, 0.1).distribution(10**6), "use 0 to 10000"),
+        (
+            lambda: faulty.LocalSensitivityLaplace(1.0).distribution([0] * 3),
+            "a dataset of 3 rows has more than most_rows",
+        ),
         (lambda: sample(faulty.RedrawnUntilNonnegative(0.5), -1), "the count -1 is negative"),
-        (lambda: faulty.RangeOfTheRows(0.5).law([2]), "a row is neither 0 nor 1"),
-        (lambda: faulty.RedrawnIntoRange(0.5, 1).law([1, 1]), "2 rows are 1, more than most=1"),
+        (lambda: faulty.RangeOfTheRows(0.5).distribution([2]), "a row is neither 0 nor 1"),
+        (lambda: faulty.RedrawnIntoRange(0.5, 1).distribution([1, 1]), "2 rows are 1, more than most=1"),
         (lambda: median([1, 2]), "2 rows have no single middle one"),
         (lambda: marginals([(0,)], (2, 2)), "is not a tuple of 2 categories"),
-        (lambda: two_scales().law([]), "2 finite numbers"),
+        (lambda: two_scales().distribution([]), "2 finite numbers"),
         (lambda: sample(training(ShuffledBatches(1, 3)), [[0.0], [1.0]]), "has 2 records, but the sampling is for 3"),
         (lambda: LinearRegression(4).split(np.zeros((2, 3))), "shape (2, 3), but the model takes records of 5"),
         *(
@@ -279,19 +297,19 @@ REFUSED = {
         (lambda: sample(m.SequentialComposition((Words(), m.LaplaceMechanism(5.0))), 0.0), "outputs are of type <U1"),
     ],
     OptionError: [
-        (lambda: m.LaplaceLaw(0, 0), "scale=0"),
-        (lambda: m.GeometricLaw(0, 1.0), "ratio=1.0"),
-        (lambda: m.DiscreteGaussianLaw(0, 0.0), "sigma=0"),
-        (lambda: m.BinomialLaw(0, 3), "n_flips=3"),
-        (lambda: m.FiniteLaw((0.0, 0.0)), "sum of probabilities=2.0"),
-        (lambda: m.LeakyLaplaceLaw(m.LaplaceLaw(0, 1), 1000.0, 0.0), "probability=0.0"),
-        (lambda: m.GaussianVectorLaw((), 1.0), "number of coordinates=0"),
-        (lambda: m.ProductLaw(()), "number of marginals=0"),
-        (lambda: m.ChainLaw(m.FiniteLaw((0.0,)), ()), "number of laws=0"),
-        (lambda: m.RowLaw(((0,), (1,)), (0.0, 0.0)), "sum of probabilities"),
-        (lambda: m.RowLaw(((2, -1), (0, 1)), (math.log(0.25), math.log(0.75))), "lexicographic"),
+        (lambda: m.LaplaceDistribution(0, 0), "scale=0"),
+        (lambda: m.GeometricDistribution(0, 1.0), "ratio=1.0"),
+        (lambda: m.DiscreteGaussianDistribution(0, 0.0), "sigma=0"),
+        (lambda: m.BinomialDistribution(0, 3), "n_flips=3"),
+        (lambda: m.FiniteDistribution((0.0, 0.0)), "sum of probabilities=2.0"),
+        (lambda: m.LeakyLaplaceDistribution(m.LaplaceDistribution(0, 1), 1000.0, 0.0), "probability=0.0"),
+        (lambda: m.GaussianVectorDistribution((), 1.0), "number of coordinates=0"),
+        (lambda: m.ProductDistribution(()), "number of marginals=0"),
+        (lambda: m.ChainDistribution(m.FiniteDistribution((0.0,)), ()), "number of distributions=0"),
+        (lambda: m.RowDistribution(((0,), (1,)), (0.0, 0.0)), "sum of probabilities"),
+        (lambda: m.RowDistribution(((2, -1), (0, 1)), (math.log(0.25), math.log(0.75))), "lexicographic"),
         *(
-            (lambda values=values, n=n: m.DiscreteLaw(values, (math.log(1 / 2),) * n), "is not allowed; use")
+            (lambda values=values, n=n: m.DiscreteDistribution(values, (math.log(1 / 2),) * n), "is not allowed; use")
             for values, n in [((2.0, 1.0), 2), ((1.0,), 2), ((1.0, NAN), 2), ((1.0,), 1)]
         ),
         (lambda: m.hockey_stick(*PAIR, -1), "epsilon=-1"),
@@ -300,42 +318,48 @@ REFUSED = {
         *(
             (lambda pair=pair: m.exact_delta(*pair, 1.0), NO_FORM)
             for pair in [
-                (m.LaplaceLaw(0, 1), m.LaplaceLaw(0, 2)),
-                (m.FiniteLaw((0.0,)), m.FiniteLaw((-INF, 0.0))),
-                (MaximumLaplaceLaw((0.0,), 1.0),) * 2,
-                (m.DiscreteGaussianLaw(0, 1.0), m.DiscreteGaussianLaw(0, 2.0)),
-                (m.BinomialLaw(0, 10), m.BinomialLaw(0, 12)),
-                (m.GaussianVectorLaw((0.0, 0.0), 1.0), m.GaussianVectorLaw((0.0, 0.0), 2.0)),
-                (m.GaussianVectorLaw((0.0, 0.0), 1.0), m.GaussianVectorLaw((0.0,), 1.0)),
-                (faulty.AnswerInTheBranchLaplace(0.5).law(0), faulty.MixedUniformsLaplace(0.5).law(0)),
-                (m.ProductLaw(PAIR), m.ProductLaw(PAIR[::-1])),
-                (m.ProductLaw(PAIR), m.ProductLaw(PAIR[:1])),
-                (m.RareLeakLaplace(0.5, 0.01).law(0.0), m.RareLeakLaplace(0.5, 0.02).law(0.0)),
-                (m.NameAndShame(0.3).law([1, 2]), m.NameAndShame(0.3).law([3, 4])),
-                (m.SubsetLaw(0, 5, 2, 1.0), m.SubsetLaw(0, 5, 3, 1.0)),
-                (m.SparseVector(1.0).law([0.0, 1.0]), m.SparseVector(1.0).law([0.0])),
+                (m.LaplaceDistribution(0, 1), m.LaplaceDistribution(0, 2)),
+                (m.FiniteDistribution((0.0,)), m.FiniteDistribution((-INF, 0.0))),
+                (MaximumLaplaceDistribution((0.0,), 1.0),) * 2,
+                (m.DiscreteGaussianDistribution(0, 1.0), m.DiscreteGaussianDistribution(0, 2.0)),
+                (m.BinomialDistribution(0, 10), m.BinomialDistribution(0, 12)),
+                (m.GaussianVectorDistribution((0.0, 0.0), 1.0), m.GaussianVectorDistribution((0.0, 0.0), 2.0)),
+                (m.GaussianVectorDistribution((0.0, 0.0), 1.0), m.GaussianVectorDistribution((0.0,), 1.0)),
+                (
+                    faulty.AnswerInTheBranchLaplace(0.5).distribution(0),
+                    faulty.MixedUniformsLaplace(0.5).distribution(0),
+                ),
+                (m.ProductDistribution(PAIR), m.ProductDistribution(PAIR[::-1])),
+                (m.ProductDistribution(PAIR), m.ProductDistribution(PAIR[:1])),
+                (m.RareLeakLaplace(0.5, 0.01).distribution(0.0), m.RareLeakLaplace(0.5, 0.02).distribution(0.0)),
+                (m.NameAndShame(0.3).distribution([1, 2]), m.NameAndShame(0.3).distribution([3, 4])),
+                (m.SubsetDistribution(0, 5, 2, 1.0), m.SubsetDistribution(0, 5, 3, 1.0)),
+                (m.SparseVector(1.0).distribution([0.0, 1.0]), m.SparseVector(1.0).distribution([0.0])),
             ]
         ),
-        (lambda: m.exact_epsilon(m.ProductLaw(PAIR), m.ProductLaw(PAIR[::-1]), 0.1), NO_FORM),
+        (lambda: m.exact_epsilon(m.ProductDistribution(PAIR), m.ProductDistribution(PAIR[::-1]), 0.1), NO_FORM),
         *(
             (lambda pair=pair: m.exact_renyi(*pair, 2), NO_FORM)
             for pair in [
-                (m.LaplaceLaw(0, 1), m.LaplaceLaw(0, 2)),
-                (m.LaplaceLaw(0, 1), m.GaussianLaw(0, 1)),
-                (m.GeometricLaw(0, 0.5), m.GeometricLaw(1, 0.5)),
-                (m.ProductLaw(PAIR), m.ProductLaw(PAIR[:1])),
+                (m.LaplaceDistribution(0, 1), m.LaplaceDistribution(0, 2)),
+                (m.LaplaceDistribution(0, 1), m.GaussianDistribution(0, 1)),
+                (m.GeometricDistribution(0, 0.5), m.GeometricDistribution(1, 0.5)),
+                (m.ProductDistribution(PAIR), m.ProductDistribution(PAIR[:1])),
             ]
         ),
-        (lambda: released(9).law([0.0] * 20), "use at most 16384: fewer answers"),
+        (lambda: released(9).distribution([0.0] * 20), "use at most 16384: fewer answers"),
         *(
             (lambda scale=scale, n=n, delta=delta: loss_of_released(scale, n, delta), message)
             for n, delta, message in ((1, 0.1, "use delta=0"), (2, 0.0, NO_FORM))
             for scale in (0.0, 1.5)
         ),
-        (lambda: m.AdaptiveComposition(m.LaplaceMechanism(1.0), len, PureDP(30.0)).law(0.0), "finitely many outcomes"),
-        (lambda: m.composed(ADAPTIVE, 2).law(0), "is a law of dependent coordinates"),
+        (
+            lambda: m.AdaptiveComposition(m.LaplaceMechanism(1.0), len, PureDP(30.0)).distribution(0.0),
+            "finitely many outcomes",
+        ),
+        (lambda: m.composed(ADAPTIVE, 2).distribution(0), "is a distribution of dependent coordinates"),
         *((lambda xi=xi: m.inverse_laplace_cdf(xi), "outside (-1/2, 1/2)") for xi in (0.5, -0.5, NAN)),
-        (lambda: faulty.ScaleFromTheData(0.5, median, lambda rows: 0.0).law([0.0] * 5), "scale=0"),
+        (lambda: faulty.ScaleFromTheData(0.5, median, lambda rows: 0.0).distribution([0.0] * 5), "scale=0"),
         (lambda: sample(training(observer=NoisySums((1.0, 1.0))), [[0.0]]), "a direction of 2 numbers"),
         (lambda: with_canaries(FullBatch(), score="ratio"), "does not fit FullBatch"),
         (lambda: m.query_sensitivity(len, range(100), 10, AddRemove()), "make 426,342,151,127,100 pairs of neighbours"),
@@ -360,8 +384,8 @@ def two_scales():
 
 
 def loss_of_released(scale, n, delta):
-    law, other = (released(value_scale=scale).law([0.0] * size) for size in (n, 1))
-    return law.epsilon_from(other, delta)
+    distribution, other = (released(value_scale=scale).distribution([0.0] * size) for size in (n, 1))
+    return distribution.epsilon_from(other, delta)
 
 
 def with_canaries(sampling=None, canaries=None, **options):

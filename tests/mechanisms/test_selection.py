@@ -1,4 +1,4 @@
-"""Laws of selections: the exponential mechanism, permute-and-flip, noisy max and auctions, by slow code."""
+"""Distributions of selections: the exponential mechanism, permute-and-flip, noisy max and auctions, by slow code."""
 
 import itertools
 import math
@@ -25,15 +25,15 @@ def test_log_probabilities_are_exact_for_utilities_of_any_size(size, monotone):
         exponents = [rate * mpmath.mpf(float(u)) for u in utilities]
         total = mpmath.log(mpmath.fsum(mpmath.exp(e - exponents[0]) for e in exponents)) + exponents[0]
         expected = [float(e - total) for e in exponents]
-    np.testing.assert_allclose(mechanism.law(utilities).log_probabilities, expected, rtol=5e-15)
+    np.testing.assert_allclose(mechanism.distribution(utilities).log_probabilities, expected, rtol=5e-15)
 
 
 def test_only_differences_of_scores_count():
-    assert RIGHT.law([1e15, 1e15 + 2]) == RIGHT.law([0.0, 2.0])
+    assert RIGHT.distribution([1e15, 1e15 + 2]) == RIGHT.distribution([0.0, 2.0])
     assert set(RIGHT.sample([0.0, 2e6, 1e6], 1000, np.random.default_rng(1)).tolist()) == {1}
     months = [{"budget": 10}, {"budget": 12}]  # any objects are candidates
     nearness = m.EachCandidate(lambda salaries, month: -abs(sum(salaries) - month["budget"]), months)
-    assert m.ExponentialMechanism(1.0, utilities=nearness).law([5, 6, 1]) == RIGHT.law([-2.0, 0.0])
+    assert m.ExponentialMechanism(1.0, utilities=nearness).distribution([5, 6, 1]) == RIGHT.distribution([-2.0, 0.0])
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -48,7 +48,9 @@ def test_each_half_of_the_loss_is_within_half_of_epsilon(seed):
         assert np.abs(own).max() <= half
         assert abs(normaliser) <= half
         assert not monotone or normaliser <= 0 <= own.min()
-        losses = np.subtract(mechanism.law(x + step).log_probabilities, mechanism.law(x).log_probabilities)
+        losses = np.subtract(
+            mechanism.distribution(x + step).log_probabilities, mechanism.distribution(x).log_probabilities
+        )
         np.testing.assert_allclose(own + normaliser, losses, atol=1e-13)
 
 
@@ -56,7 +58,7 @@ UTILITIES = [[3.0], [0.0, 0.0], [0.0, 1.0, 2.5, 2.5, -1.0], [0.0, 40.0, 39.0], l
 
 
 @pytest.mark.parametrize("utilities", UTILITIES)
-def test_law_by_all_orders(utilities):
+def test_distribution_by_all_orders(utilities):
     """In each order, the first candidate whose coin with probability e^{(u − max u)/2} says yes."""
     chances = np.exp((np.array(utilities) - max(utilities)) / 2)
     expected = np.zeros(len(utilities))
@@ -65,7 +67,7 @@ def test_law_by_all_orders(utilities):
         for candidate in order:
             expected[candidate] += passed * chances[candidate]
             passed *= 1 - chances[candidate]
-    np.testing.assert_allclose(m.PermuteAndFlip(1.0).law(utilities).probabilities, expected, rtol=1e-13)
+    np.testing.assert_allclose(m.PermuteAndFlip(1.0).distribution(utilities).probabilities, expected, rtol=1e-13)
 
 
 @pytest.mark.parametrize("monotone", [False, True])
@@ -73,12 +75,12 @@ def test_law_by_all_orders(utilities):
     "utilities", [*UTILITIES, [0.0] * 60, np.linspace(0, 40, 120), [0.0, -1e6, -2.0, -1e300]], ids=range(8)
 )
 def test_noisy_max_is_permute_and_flip_or_the_exponential_mechanism(utilities, monotone):
-    """Ding et al. (2021): one law is a mean over orders, the other an integral over the winning noise."""
+    """Ding et al. (2021): one distribution is a mean over orders, the other an integral over the winning noise."""
     for kind, noise in ((m.PermuteAndFlip, "exponential"), (m.ExponentialMechanism, "gumbel")):
-        law = kind(0.8, 0.5, monotone=monotone).law(utilities)
-        noisy = m.ReportNoisyMax(0.8, 0.5, monotone=monotone, noise=noise).law(utilities)
-        np.testing.assert_allclose(law.log_probabilities, noisy.log_probabilities, rtol=1e-12, atol=1e-12)
-    flips, exponential = (kind(0.7).law(utilities) for kind in (m.PermuteAndFlip, m.ExponentialMechanism))
+        distribution = kind(0.8, 0.5, monotone=monotone).distribution(utilities)
+        noisy = m.ReportNoisyMax(0.8, 0.5, monotone=monotone, noise=noise).distribution(utilities)
+        np.testing.assert_allclose(distribution.log_probabilities, noisy.log_probabilities, rtol=1e-12, atol=1e-12)
+    flips, exponential = (kind(0.7).distribution(utilities) for kind in (m.PermuteAndFlip, m.ExponentialMechanism))
     gain = (flips.probabilities - exponential.probabilities) @ np.array(utilities)
     assert gain >= -1e-12 * max(1.0, np.abs(utilities).max())  # the expected utility is never lower
 
@@ -88,7 +90,7 @@ COUNTS = [[3.0], [0.0, 0.0], [0.0, 1.0, 2.5, 2.5, -4.0], [0.0, 40.0, 39.0]]
 
 @pytest.mark.parametrize("counts", COUNTS)
 @pytest.mark.parametrize("noise", ["laplace", "exponential"])
-def test_law_by_adaptive_quadrature(counts, noise):
+def test_distribution_by_adaptive_quadrature(counts, noise):
     """By the density and the distribution function of the noise, as formulas: SciPy's take fifty times longer."""
 
     def pdf(z):
@@ -100,7 +102,7 @@ def test_law_by_adaptive_quadrature(counts, noise):
         return -math.expm1(-max(z, 0.0))
 
     mechanism = m.ReportNoisyMax(1.0, sensitivity=0.5, noise=noise)  # scale 1
-    found = mechanism.law(counts).probabilities
+    found = mechanism.distribution(counts).probabilities
     stops = sorted({min(counts) - 40, *counts, max(counts) + 40})
     for i, count in enumerate(counts):
 
@@ -115,7 +117,7 @@ def test_law_by_adaptive_quadrature(counts, noise):
 def test_two_laplace_candidates_in_closed_form():
     """The difference of two Laplace variables has the tail e^{−d}(2 + d)/4."""
     for gap in (0.0, 0.3, 7.0, 600.0):
-        loser = m.ReportNoisyMax(2.0, noise="laplace").law([gap, 0.0]).log_probabilities[1]
+        loser = m.ReportNoisyMax(2.0, noise="laplace").distribution([gap, 0.0]).log_probabilities[1]
         assert loser == pytest.approx(-gap + math.log((2 + gap) / 4), rel=1e-12, abs=1e-13)
 
 
@@ -139,15 +141,15 @@ def test_the_best_price_is_the_lowest_bid():
 def test_the_price_is_drawn_for_its_revenue():
     auction = m.PostedPriceAuction(2.0, (1.0, 2.0, 3.0))
     weights = np.exp(2.0 / (2 * 3) * np.array([4.0, 2.0, 3.0]))
-    law = auction.law(m.PUMPKIN_BIDS)
-    np.testing.assert_allclose(law.probabilities, weights / weights.sum(), rtol=1e-14)
-    assert law.values == (1.0, 2.0, 3.0)
-    twin = faulty.PricesFromTheBids(1.0)
-    laws = [twin.law(bids) for bids in (m.PUMPKIN_BIDS, m.PUMPKIN_BIDS[:3])]
-    assert [each.values for each in laws] == [(1.0, 3.01), (1.0,)]
-    assert twin.truth is None
-    assert 0.3 < laws[0].probabilities[1] < 0.5
-    assert m.exact_delta(*laws, 50.0) == pytest.approx(laws[0].probabilities[1], rel=1e-12)
+    distribution = auction.distribution(m.PUMPKIN_BIDS)
+    np.testing.assert_allclose(distribution.probabilities, weights / weights.sum(), rtol=1e-14)
+    assert distribution.values == (1.0, 2.0, 3.0)
+    variant = faulty.PricesFromTheBids(1.0)
+    distributions = [variant.distribution(bids) for bids in (m.PUMPKIN_BIDS, m.PUMPKIN_BIDS[:3])]
+    assert [each.values for each in distributions] == [(1.0, 3.01), (1.0,)]
+    assert variant.truth is None
+    assert 0.3 < distributions[0].probabilities[1] < 0.5
+    assert m.exact_delta(*distributions, 50.0) == pytest.approx(distributions[0].probabilities[1], rel=1e-12)
 
 
 # Faulty selections.
@@ -155,29 +157,34 @@ def test_the_price_is_drawn_for_its_revenue():
 
 def test_weights_that_underflow_make_a_candidate_impossible_and_are_right_elsewhere():
     near, scores = faulty.UnderflowingExponential(1.0), [0.0, 1.0, -3.0]
-    assert near.law(scores).probabilities == pytest.approx(RIGHT.law(scores).probabilities, rel=1e-12)
-    assert near.law([-1490.0, -1490.0]).probabilities.tolist() == [0.5, 0.5]
-    assert near.law([-1491.0, -1490.0]).probabilities.tolist() == [0.0, 1.0]
+    assert near.distribution(scores).probabilities == pytest.approx(RIGHT.distribution(scores).probabilities, rel=1e-12)
+    assert near.distribution([-1490.0, -1490.0]).probabilities.tolist() == [0.5, 0.5]
+    assert near.distribution([-1491.0, -1490.0]).probabilities.tolist() == [0.0, 1.0]
 
 
 def test_flips_in_a_fixed_order_stop_at_the_first_of_the_best():
-    law = faulty.FlipWithoutPermuting(1.0).law([-1.0, 0.0, 0.0, -2.0])
+    distribution = faulty.FlipWithoutPermuting(1.0).distribution([-1.0, 0.0, 0.0, -2.0])
     first = math.exp(-0.5)
-    assert law.probabilities.tolist() == pytest.approx([first, 1 - first, 0.0, 0.0])
+    assert distribution.probabilities.tolist() == pytest.approx([first, 1 - first, 0.0, 0.0])
     orders = itertools.permutations([-1.0, 0.0, -2.0])
-    in_any_order = [faulty.FlipWithoutPermuting(1.0).law(order).probabilities[order.index(0.0)] for order in orders]
-    right = m.PermuteAndFlip(1.0).law([-1.0, 0.0, -2.0])
+    in_any_order = [
+        faulty.FlipWithoutPermuting(1.0).distribution(order).probabilities[order.index(0.0)] for order in orders
+    ]
+    right = m.PermuteAndFlip(1.0).distribution([-1.0, 0.0, -2.0])
     assert np.mean(in_any_order) == pytest.approx(right.probabilities[1], rel=1e-12)
 
 
-def test_laws_and_losses_of_faulty_selections():
-    assert faulty.PowersOfTen(1.0).law([0.0, 2.0]).probabilities == pytest.approx([1 / 11, 10 / 11])
-    assert faulty.OneNoiseForAll(1.0).law([1.0, 2.0, 2.0]).probabilities.tolist() == [0, 1, 0]
+def test_distributions_and_losses_of_faulty_selections():
+    assert faulty.PowersOfTen(1.0).distribution([0.0, 2.0]).probabilities == pytest.approx([1 / 11, 10 / 11])
+    assert faulty.OneNoiseForAll(1.0).distribution([1.0, 2.0, 2.0]).probabilities.tolist() == [0, 1, 0]
     for charged in (1, 2):
         found = faulty.TopCandidates(1.0, charged=charged).log_probabilities([0.0, 1.0, 3.0])
         assert math.fsum(map(math.exp, found.values())) == pytest.approx(1.0)
         each = m.ExponentialMechanism(1.0 / charged)
-        first, then = each.law([0.0, 1.0, 3.0]).probabilities[2], each.law([0.0, 1.0]).probabilities[0]
+        first, then = (
+            each.distribution([0.0, 1.0, 3.0]).probabilities[2],
+            each.distribution([0.0, 1.0]).probabilities[0],
+        )
         assert math.exp(found[2, 0]) == pytest.approx(first * then, rel=1e-12)
         mechanism = faulty.TopCandidates(1.0, charged=charged)
         log_x, log_y = (mechanism.log_probabilities(scores) for scores in ((0.0,) * 4, (1.0, 1.0, -1.0, -1.0)))

@@ -21,7 +21,7 @@ BINS = Sketch((), (-1.0, 0.0, 1.0), (50, 30, 20, 0), (0, 20, 30, 50))
 COINS = Sketch(("'heads'", "'ta$l$'", "3"), (), (70, 30, 0), (30, 70, 0))
 CELLS = CellCounts(
     names=("output in (-inf, 0]", "output in (0, 1]", "output in (1, inf]", "output is not a number"),
-    hits_x=(700, 200, 100, 0), hits_y=(150, 150, 700, 0), alpha=0.005, n_known=3, scope="these 3 cells only",
+    count_x=(700, 200, 100, 0), count_y=(150, 150, 700, 0), alpha=0.005, n_known=3, scope="these 3 cells only",
 )  # fmt: skip
 SERIES = Series(
     x_name="quantile stated", y_name="quantile seen", x=(0.0, 1.0, 2.0, 3.0), estimate=(0.1, 1.0, 2.5, math.nan),
@@ -42,7 +42,7 @@ def audit(**changes):
         "mechanism": "mechanism", "claim": PureDP(1.0), "event": Intervals(((-math.inf, -0.25),)),
         "more_likely_on": "x",
         "pair": Pair(x="1 row", y="2 rows", difference="a row", adjacency="add/remove", distance=1),
-        "counts": Counts(hits_x=30, runs_x=100, hits_y=10, runs_y=100), "alpha": 0.05, "pvalue": 0.3, "bound": 0.5,
+        "counts": Counts(count_x=30, runs_x=100, count_y=10, runs_y=100), "alpha": 0.05, "pvalue": 0.3, "bound": 0.5,
         "resolution": 0.2, "power": 0.95, "runs": 200, "pilot_runs": 100, "seed": 1,
     }  # fmt: skip
     kind = SequentialResult if "stopped" in changes else FixedSizeResult
@@ -54,7 +54,7 @@ def large(**changes):
     given = {
         "mechanism": "noisy count", "bound": 0.98765432, "resolution": 0.0123456, "pvalue": 0.31234567,
         "pair": Pair(x="array of 3", y="array of 2", difference="row 2 removed", adjacency="add/remove", distance=1),
-        "counts": Counts(hits_x=61_234, runs_x=950_001, hits_y=21_357, runs_y=950_002), "runs": 1_000_003,
+        "counts": Counts(count_x=61_234, runs_x=950_001, count_y=21_357, runs_y=950_002), "runs": 1_000_003,
         "pilot_runs": 50_021, "seed": 98_765, "sketch": BINS, "versions": (("dpaudit", "0.1.0"), ("numpy", "2.0.0")),
     }  # fmt: skip
     return audit(**{**given, **changes})

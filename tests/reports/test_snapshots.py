@@ -10,6 +10,7 @@ import math
 import os
 import re
 from dataclasses import fields, replace
+from itertools import starmap
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,7 @@ from dpaudit.audit.portfolio.low_bits import LowBits
 from dpaudit.audit.records.baseline_comparison import Comparison
 from dpaudit.audit.records.json_codec import to_json
 from dpaudit.audit.records.suite import Accepted, Entry, Recount, Suite, Topic
-from dpaudit.audit.results.audit_result import AuditResult, FixedSizeResult, Look, Pair, SequentialResult
+from dpaudit.audit.results.audit_result import AuditResult, FixedSizeResult, InterimAnalysis, Pair, SequentialResult
 from dpaudit.audit.results.cell_result import CellCounts
 from dpaudit.audit.results.statement_result import Point, Series, StatementResult
 from dpaudit.audit.sampling.object_identity import Provenance
@@ -47,7 +48,7 @@ REFUTED = FixedSizeResult(
     ),
     event=HALF_LINE,
     more_likely_on="x",
-    counts=Counts(hits_x=61_234, runs_x=950_000, hits_y=17_357, runs_y=950_000),
+    counts=Counts(count_x=61_234, runs_x=950_000, count_y=17_357, runs_y=950_000),
     alpha=0.05,
     pvalue=1e-10,
     bound=1.2471,
@@ -58,17 +59,18 @@ REFUTED = FixedSizeResult(
     seed=7,
     sketch=Sketch((), (-1.0, 0.0, 1.0), (50, 30, 20, 0), (0, 20, 30, 50)),
     cells=CellCounts(
-        names=("output ≤ -1", "output > -1", "not a number"), hits_x=(600_000, 350_000, 0),
-        hits_y=(200_000, 750_000, 0), alpha=0.005, n_known=2, scope="upper ends for these cells only",
+        names=("output ≤ -1", "output > -1", "not a number"), count_x=(600_000, 350_000, 0),
+        count_y=(200_000, 750_000, 0), alpha=0.005, n_known=2, scope="upper ends for these cells only",
     ),
-    low_bits=LowBits(HALF_LINE, "x", Counts(hits_x=90, runs_x=100, hits_y=1, runs_y=100), 2.5, "epsilon"),
+    low_bits=LowBits(HALF_LINE, "x", Counts(count_x=90, runs_x=100, count_y=1, runs_y=100), 2.5, "epsilon"),
     versions=(("dpaudit", "0.1.0"), ("numpy", "2.0.0")),
     environment={"seconds": 1.25},
 )  # fmt: skip
 STOPPED = SequentialResult(
     **{one.name: getattr(REFUTED, one.name) for one in fields(AuditResult)} | {
-        "looks": (Look(32, 0.0, 1.0), Look(64, 0.4, 0.6), Look(128, 1.1, 0.01)), "stopped": "refuted",
-        "counts": Counts(hits_x=90, runs_x=128, hits_y=20, runs_y=128), "runs": 128, "pilot_runs": 32, "bound": 1.1,
+        "interim_analyses": tuple(starmap(InterimAnalysis, [(32, 0.0, 1.0), (64, 0.4, 0.6), (128, 1.1, 0.01)])),
+        "stopped": "refuted",
+        "counts": Counts(count_x=90, runs_x=128, count_y=20, runs_y=128), "runs": 128, "pilot_runs": 32, "bound": 1.1,
         "pvalue": 0.01, "mechanism": "scan | <b>tag</b>", "is_reproducible": False, "notes": ("a note",),
         "low_bits": None, "resolution": None,
     },
@@ -98,8 +100,8 @@ STATEMENT = StatementResult(
     environment={"repeat": "pytest 'test_it.py::test_slope'"},
 )  # fmt: skip
 AGAIN = Recount(
-    event=HALF_LINE, counts=Counts(hits_x=10, runs_x=100, hits_y=4, runs_y=100), forms=(("number", 9, 9),), looked_at=9,
-    seed=3, stream="baseline main",
+    event=HALF_LINE, counts=Counts(count_x=10, runs_x=100, count_y=4, runs_y=100), forms=(("number", 9, 9),),
+    looked_at=9, seed=3, stream="baseline main",
 )  # fmt: skip
 ENTRIES = (
     Entry(name="count", result=REFUTED, expected=Verdict.REFUTED, exact=1.25, note="Why.", experiment="E1"),

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from .case import LN3, Case, ClosenessCase
 
-# Cases of the law of the noise.
+# Cases of the distribution of the noise.
 #
 # Source: laplace_closeness_test_cases and gaussian_closeness_test_cases in proto/testing of
 # google/differential-privacy. The cases of both files that differ in one parameter from the first are written here by
@@ -59,7 +59,7 @@ _GAUSSIAN = (
 
 
 def closeness_cases() -> Iterator[ClosenessCase]:
-    """Yield the 19 cases of the law of Laplace noise, and the 23 of Gaussian noise."""
+    """Yield the 19 cases of the distribution of Laplace noise, and the 23 of Gaussian noise."""
     laplace = [
         (name, epsilon, 0.0, partitions, change, 2 * (partitions * change / epsilon) ** 2, *rest)
         for name, epsilon, partitions, change, *rest in _LAPLACE
@@ -448,11 +448,11 @@ REJECTED: Final = {
     "standard deviation": "distance 2 times the sensitivity",
     "quantiles": "1.05 ε",
     "approximate bounds": "1.01 ε",
-    "Laplace closeness": "variance 1.0625 times that of the law",
-    "Gaussian closeness": "variance 1.0625 times that of the law",
+    "Laplace closeness": "variance 1.0625 times that of the distribution",
+    "Gaussian closeness": "variance 1.0625 times that of the distribution",
 }
 """Smallest fault that one vote of a file's tests is designed to reject, with probability about .9; the files also name
-larger failure probabilities, shifts and other laws."""
+larger failure probabilities, shifts and other distributions."""
 
 
 def dp_cases() -> Iterator[Case]:

@@ -31,12 +31,13 @@ from ....audit.sampling.pilot_and_batch_sizes import with_pilot
 from ....mechanisms import analytic_gaussian_scale
 from ....mechanisms.aggregates import ApproximateBounds, BoundedMoments, NoisyAnswers, noisy_moments, noisy_tree_counts
 from .case import Case, Row
-from .samplers import Hits, OnValues, Repeated, pydp_count, pydp_moment, pydp_quantiles, pydp_sum
+from .samplers import Counts, OnValues, Repeated, pydp_count, pydp_moment, pydp_quantiles, pydp_sum
 
-TWIN_SHARE: Final = 0.95
-"""Share of the noise of a faulty twin."""
+VARIANT_SHARE: Final = 0.95
+"""Share of the noise of a faulty variant."""
 POWER: Final = {"laplace": 0.99, "gaussian": 0.9999}
-"""Probability, as planned, with which the audit of a twin refutes it. Audits of Laplace noise have more: they draw more
+"""Probability, as planned, with which the audit of a variant refutes it. Audits of Laplace noise have more: they draw
+more
 often on the dataset on which the event is rare, which the plan does not count on."""
 
 _COUNTS_AND_SUMS = ("count", "bounded sum", "long bounded sum")
@@ -122,7 +123,7 @@ def _release(case: Case) -> Repeated | OnValues:
 
 
 def noise(case: Case, *, alpha: float, share: float = 1.0) -> Audited:
-    """Return the noise of a case, with this share of it, and the runs that find a twin with `TWIN_SHARE` of it."""
+    """Return the noise of a case, with this share of it, and the runs that find one with `VARIANT_SHARE` of it."""
     if case.file in _COUNTS_AND_SUMS:
         return _one_answer(case, share, alpha)
     return _bounds(case, share, alpha) if case.file == "approximate bounds" else _parts(case, share, alpha)
@@ -149,7 +150,7 @@ def _one_answer(case: Case, share: float, alpha: float) -> Audited:
             least = math.ceil(least) - 0.5
     else:
         least = 0.5 if is_whole else 0.0
-        scale = TWIN_SHARE * case.partitions * change / case.epsilon
+        scale = VARIANT_SHARE * case.partitions * change / case.epsilon
         q = 0.5 * math.exp(-(least + up * (answers[1] - answers[0])) / scale)
     origin, sign = answers[0], -up
 
@@ -158,7 +159,7 @@ def _one_answer(case: Case, share: float, alpha: float) -> Audited:
 
     return Audited(
         on=str(sampler),
-        mechanism=Hits(mechanism=sampler, score=score, least=least),
+        mechanism=Counts(mechanism=sampler, score=score, least=least),
         x=x,
         y=y,
         users=users,
@@ -172,21 +173,21 @@ def _parts(case: Case, share: float, alpha: float) -> Audited:
     full, used = _parts_of(case, 1.0), _parts_of(case, share)
     claim, users, number, tightness = _users_of(case, case.partitions * case.per_partition, case.per_partition, full)
     y = _of_users(0, users, [case.upper] * number, as_counts=False)
-    laws = full.law([]), full.law([value for _, value in y])
+    distributions = full.distribution([]), full.distribution([value for _, value in y])
 
     def score(outputs: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        return np.asarray(laws[0].log_density(outputs) - laws[1].log_density(outputs))
+        return np.asarray(distributions[0].log_density(outputs) - distributions[1].log_density(outputs))
 
     if isinstance(claim, GaussianDP):
-        mu, q = users * claim.strength * tightness, None
+        mu, q = users * claim.parameter * tightness, None
         least = mu * -float(ndtri(_LIKELY)) - mu**2 / 2
     else:
         changed = case.tree[0] if case.file == "quantiles" else len(full.scales)
-        least = users * claim.strength * (1 - 1e-9)  # the largest loss
-        q = 0.5**changed * math.exp(-users * claim.strength / TWIN_SHARE)
+        least = users * claim.parameter * (1 - 1e-9)  # the largest loss
+        q = 0.5**changed * math.exp(-users * claim.parameter / VARIANT_SHARE)
     return Audited(
         on=f"noisy {'counts' if case.file == 'quantiles' else 'sums'} of the reference {case.file}",
-        mechanism=Hits(mechanism=OnValues(mechanism=used), score=score, least=least),
+        mechanism=Counts(mechanism=OnValues(mechanism=used), score=score, least=least),
         x=[],
         y=y,
         users=users,
@@ -200,16 +201,16 @@ def _bounds(case: Case, share: float, alpha: float) -> Audited:
     full, value = ApproximateBounds(case.epsilon, case.per_partition), case.extra[0]
     claim, users, number, tightness = _users_of(case, case.per_partition)
     x = [(user, value) for user in range(math.ceil(full.thresholds[-1]))]
-    fails = math.exp(full.law([value] * len(x)).log_probabilities[-1])
+    fails = math.exp(full.distribution([value] * len(x)).log_probabilities[-1])
     used = ApproximateBounds(case.epsilon, case.per_partition, noise_share=share)
     return Audited(
         on="reference approximate bounds",
-        mechanism=Hits(mechanism=OnValues(mechanism=used), score=lambda outputs: np.isnan(outputs[:, 0]), least=1.0),
+        mechanism=Counts(mechanism=OnValues(mechanism=used), score=lambda outputs: np.isnan(outputs[:, 0]), least=1.0),
         x=x,
         y=[*x, *_of_users(len(x), users, [value] * number, as_counts=False)],
         users=users,
         claim=claim,
-        runs=_planned(claim, users, tightness, alpha, fails * math.exp(-users * case.epsilon / TWIN_SHARE)),
+        runs=_planned(claim, users, tightness, alpha, fails * math.exp(-users * case.epsilon / VARIANT_SHARE)),
     )
 
 
@@ -227,7 +228,7 @@ def _users_of(
         users = max(1, round((_LOSS_OF_MANY if case.partitions >= _MANY else _LOSS) / case.epsilon))
         return claim, users, users * copies, 1.0
     claim = GaussianDP(1 / analytic_gaussian_scale(case.epsilon, case.delta)) if parts is None else parts.tight_claim
-    each, about = math.sqrt(case.partitions) * per_partition, max(1, round(_MU / claim.strength))
+    each, about = math.sqrt(case.partitions) * per_partition, max(1, round(_MU / claim.parameter))
     near = range(max(1, about * 3 // 5), about * 8 // 5 + 1)
     users = max(near, key=lambda users: (round(_whole(users * each) / (users * each), 3), -abs(users - about)))
     number = _whole(users * each)
@@ -247,11 +248,11 @@ def _of_users(first: int, users: int, values: list[float], *, as_counts: bool) -
 
 
 def _planned(claim: Claim, users: int, tightness: float, alpha: float, q: float | None) -> int:
-    """Return the runs with which an audit refutes the twin, if the event has probability `q` on y for the twin."""
-    strength = claim.strength * tightness / TWIN_SHARE
+    """Return the runs with which an audit refutes the variant, if the event has probability `q` on y."""
+    parameter = claim.parameter * tightness / VARIANT_SHARE
     composed = claim if users == 1 else GroupClaim(claim, users)
     power, q = POWER["gaussian" if q is None else "laplace"], _LIKELY if q is None else q
-    main = runs_needed(composed, q, resolution=strength - claim.strength, power=power, alpha=alpha)
+    main = runs_needed(composed, q, resolution=parameter - claim.parameter, power=power, alpha=alpha)
     return with_pilot(main, q)
 
 

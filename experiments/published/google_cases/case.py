@@ -81,7 +81,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClosenessCase:
-    """A case of one of the two files on the law of the noise; delta is 0 for Laplace noise.
+    """A case of one of the two files on the distribution of the noise; delta is 0 for Laplace noise.
 
     A user changes at most `partitions` coordinates (the L₀ sensitivity) by at most `change` (L∞). `variance` is what
     the file states, `tolerance` the allowed distance of histograms with cells of width `granularity`.

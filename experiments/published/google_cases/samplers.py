@@ -53,7 +53,7 @@ class OnValues:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Hits:
+class Counts:
     """Whether each output of a mechanism belongs to an event that is known beforehand, shape (size,).
 
     The event is the outputs whose score, shape (size,), is at least `least`.

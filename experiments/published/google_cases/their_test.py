@@ -1,4 +1,5 @@
-"""The statistical test of google/differential-privacy, on outputs of a known law: which noise does it let pass?
+"""The statistical test of google/differential-privacy, on outputs of a known distribution: which noise does it let
+pass?
 
 A vote compares histograms of outputs on the two datasets. It takes the differences between the frequencies on one
 dataset and e^ε times those on the other, and adds the positive ones; the sum must be below δ + tolerance, in both
@@ -15,7 +16,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from ....mechanisms import GaussianLaw, LaplaceLaw, analytic_gaussian_scale
+from ....mechanisms import GaussianDistribution, LaplaceDistribution, analytic_gaussian_scale
 from .case import VOTES, Case, Row
 
 _RANGE: Final = {"laplace": 25.0, "gaussian": 8.0}
@@ -57,17 +58,17 @@ def _cells(case: Case, rows: list[Row], share: float) -> npt.NDArray[np.float64]
     base = sum(case.rows) if is_count else 0.0
     answers = [_clipped(case, values) - base for values in (case.rows, [value for _, value in rows])]
     change = 1.0 if is_count else max(abs(case.lower), abs(case.upper))
-    law: LaplaceLaw | GaussianLaw
+    distribution: LaplaceDistribution | GaussianDistribution
     if case.noise == "laplace":
-        law = LaplaceLaw(answers[1], share * case.partitions * change / case.epsilon)
+        distribution = LaplaceDistribution(answers[1], share * case.partitions * change / case.epsilon)
     else:
         unit = analytic_gaussian_scale(case.epsilon, case.delta)
-        law = GaussianLaw(answers[1], share * unit * math.sqrt(case.partitions) * change)
+        distribution = GaussianDistribution(answers[1], share * unit * math.sqrt(case.partitions) * change)
     width = case.granularity
     added = sum(case.extra) if is_count else change * len(case.extra)
-    reach = math.ceil((_RANGE[case.noise] * law.scale + added) / width)
+    reach = math.ceil((_RANGE[case.noise] * distribution.scale + added) / width)
     edges = (round(answers[0] / width) + np.arange(-reach, reach) + 0.5) * width
-    cells = np.maximum(np.diff(np.concatenate([[0.0], law.cdf(edges), [1.0]])), 0.0)
+    cells = np.maximum(np.diff(np.concatenate([[0.0], distribution.cdf(edges), [1.0]])), 0.0)
     return np.asarray(cells / cells.sum())
 
 

@@ -23,7 +23,7 @@ from dpaudit import (
     plan_canaries,
 )
 from dpaudit.audit.canaries.canary_draws import canary_draws
-from dpaudit.audit.canaries.canary_tests import least_wrong, refuted_strength, refutes, tail
+from dpaudit.audit.canaries.canary_tests import least_wrong, refuted_parameter, refutes, tail
 from dpaudit.audit.canaries.plan_canaries import best_rates, fixed_numbers, plan_tests, smallest_excess
 from dpaudit.audit.errors import ClaimError, OptionError
 from dpaudit.audit.guesses.canary_guesses import CanaryGuesses, CanaryTest
@@ -74,7 +74,7 @@ def test_each_method_refutes_what_is_clear_and_nothing_without_a_signal(method):
 def test_families_of_claims(claim):
     result = check_canaries(CLEAR, FLAGS, claim=claim, guesses=100)
     assert result.is_refuted
-    assert result.claim.strength < result.bound <= result.ceiling
+    assert result.claim.parameter < result.bound <= result.ceiling
     assert "REFUTED" in str(result)
     allowed = check_canaries(even_scores(FLAGS, 0.0), FLAGS, claim=claim, guesses=100)
     assert not allowed.is_refuted
@@ -245,12 +245,12 @@ def test_canaries_that_would_not_show_twice_the_claim_are_inconclusive(claim, op
     options = {"coins": "independent"} | options
     flags = np.arange(60) < 30
     few = check_canaries(even_scores(flags, 0.0), flags, claim=claim, **options)
-    assert few.resolution > claim.strength
+    assert few.resolution > claim.parameter
     assert few.verdict is Verdict.INCONCLUSIVE
-    assert f"no {claim.strength_name} below" in few.sentence
+    assert f"no {claim.parameter_name} below" in few.sentence
     number, of = few.notes[-1].split()[:2]
     assert of == ("pairs" if options["coins"] == "fixed" else "canaries")
-    assert plan_canaries(int(number.replace(",", "")), claim=claim).resolution <= claim.strength
+    assert plan_canaries(int(number.replace(",", "")), claim=claim).resolution <= claim.parameter
     accepted = check_canaries(even_scores(flags, 0.0), flags, claim=claim, resolution=few.resolution + 0.01, **options)
     assert accepted.verdict is Verdict.NOT_REFUTED
     assert accepted.notes == ()
@@ -301,7 +301,7 @@ def test_bounds_from_counts(canaries, guesses, right, published, bound, pure):
     assert round(epsilon_from_guesses(right, guesses, canaries, delta=1e-5), 3) == bound
     assert round(epsilon_from_guesses(right, guesses, canaries), 3) == pure
     test, guessed = CanaryTest("steinke", guesses, 0.05), counted(canaries, guesses, right)
-    assert round(refuted_strength(test, ApproxDP(0.0, 1e-5), guessed), 3) == published
+    assert round(refuted_parameter(test, ApproxDP(0.0, 1e-5), guessed), 3) == published
 
 
 @pytest.mark.parametrize(
@@ -324,10 +324,10 @@ def test_pvalue_verdict_and_bound_agree_and_are_monotone(kind, claim):
     bounds, tails = [], []
     for right in range(40, 101, 15):
         guesses, test = counted(100, 100, right), CanaryTest(kind, 100, 0.05)
-        found, bound = tail(test, claim, guesses), refuted_strength(test, claim, guesses)
-        assert refutes(test, claim, guesses) == (found <= 0.05) == (bound > claim.strength)
+        found, bound = tail(test, claim, guesses), refuted_parameter(test, claim, guesses)
+        assert refutes(test, claim, guesses) == (found <= 0.05) == (bound > claim.parameter)
         if bound:
-            assert refutes(test, claim.with_strength(bound), guesses)
+            assert refutes(test, claim.with_parameter(bound), guesses)
         tails.append(found)
         bounds.append(bound)
     assert tails == sorted(tails, reverse=True)
@@ -336,7 +336,7 @@ def test_pvalue_verdict_and_bound_agree_and_are_monotone(kind, claim):
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.0, 3.0])
-def test_recursion_never_refutes_more_than_the_exact_law(epsilon):
+def test_recursion_never_refutes_more_than_the_exact_distribution(epsilon):
     for delta in (0.0, 1e-3, 0.05):
         for right in range(1, 31):
             found = [

@@ -1,4 +1,4 @@
-"""Boundaries compared with closed forms, high precision and another accountant, and laws of every boundary."""
+"""Boundaries compared with closed forms, high precision and another accountant, and distributions of every boundary."""
 
 import itertools
 import math
@@ -60,22 +60,22 @@ class TestEveryBoundary:
         inside = value < 1 - 1e-9
         assert np.all(back[inside] <= 1 - q[inside] + 1e-6)
 
-    def test_grows_with_the_strength(self, claim):
-        stronger = claim.with_strength(min(claim.strength * 1.5 + 0.05, 0.99 * claim.max_strength))
+    def test_grows_with_the_parameter(self, claim):
+        stronger = claim.with_parameter(min(claim.parameter * 1.5 + 0.05, 0.99 * claim.max_parameter))
         assert np.all(stronger.max_power(Q, Q_REST)[0] >= claim.max_power(Q, Q_REST)[0] * (1 - 1e-9))
 
-    def test_strength_of_inverts_the_boundary(self, claim):
+    def test_parameter_of_inverts_the_boundary(self, claim):
         q = np.array([1e-9, 1e-3, 0.05, 0.3, 0.6])
         value, rest = claim.max_power(q)
         inside = (value < 1 - 1e-6) & (value > q * (1 + 1e-9))
-        found = claim.strength_of(value, q, rest)[inside]
-        np.testing.assert_allclose(found, claim.strength, rtol=1e-6, atol=1e-7)
+        found = claim.parameter_of(value, q, rest)[inside]
+        np.testing.assert_allclose(found, claim.parameter, rtol=1e-6, atol=1e-7)
 
     def test_scalars_and_shapes(self, claim):
         assert claim.max_power(0.25)[0].shape == ()
         assert claim.max_power(np.full((2, 3), 0.25))[0].shape == (2, 3)
         none = np.empty((3, 0))
-        assert claim.max_power(none)[0].shape == claim.strength_of(none, none).shape == (3, 0)
+        assert claim.max_power(none)[0].shape == claim.parameter_of(none, none).shape == (3, 0)
 
     def test_ends(self, claim):
         value, rest = claim.max_power([0.0, 1.0])
@@ -218,11 +218,11 @@ def test_zcdp_boundary_at_the_limit_of_order_one():
         p = float(ZeroConcentratedDP(rho).max_power(q)[0])
         divergence = p * math.log(p / q) + (1 - p) * math.log((1 - p) / (1 - q))
         assert rho * (1 - 1e-9) <= divergence <= rho * (1 + 5e-5)
-        assert float(ZeroConcentratedDP(rho).strength_of(p, q)) == pytest.approx(rho, rel=1e-4)
+        assert float(ZeroConcentratedDP(rho).parameter_of(p, q)) == pytest.approx(rho, rel=1e-4)
 
 
 @pytest.mark.parametrize("rho", [0.003, 0.2, 8.0])
-def test_zcdp_boundary_grows_with_the_strength_and_with_q(rho):
+def test_zcdp_boundary_grows_with_the_parameter_and_with_q(rho):
     """The boundary grows in small and in tiny steps, so that the regions of the exact test are nested."""
     q = np.linspace(0.01, 0.97, 60)
     for step in (1e-10, 1e-6, 1e-3):
@@ -257,9 +257,9 @@ def test_group_claims():
     assert float(ApproxDP(0.5, 0.01).group(3).max_power(0.0)[0]) == pytest.approx(
         0.01 * (1 + math.exp(0.5) + math.exp(1.0)), rel=1e-9
     )
-    strength = float(ApproxDP(1.0, 0.01).group(3).strength_of(0.5, 0.0))
-    assert 0.01 * (1 + math.exp(strength) + math.exp(2 * strength)) == pytest.approx(0.5, rel=1e-9)
-    assert float(ApproxDP(1.0, 0.01).group(3).strength_of(1.0, 0.5)) == pytest.approx(strength, rel=1e-9)
+    parameter = float(ApproxDP(1.0, 0.01).group(3).parameter_of(0.5, 0.0))
+    assert 0.01 * (1 + math.exp(parameter) + math.exp(2 * parameter)) == pytest.approx(0.5, rel=1e-9)
+    assert float(ApproxDP(1.0, 0.01).group(3).parameter_of(1.0, 0.5)) == pytest.approx(parameter, rel=1e-9)
     assert ZeroConcentratedDP(1e305).group(100).max_power([0.25])[0].tolist() == [1.0], "k²ρ overflows"
 
 
@@ -284,10 +284,10 @@ def test_approximate_dp_is_the_largest_that_keeps_both_inequalities(epsilon, del
 
 
 @pytest.mark.parametrize("base", [PureDP(1.0), ZeroConcentratedDP(0.5)], ids=str)
-def test_no_strength_at_a_distance_allows_what_never_is_on_the_other_side(base):
-    """A finite strength would reach the doubles next to 0 and 1."""
-    assert float(base.group(5).strength_of(0.5, 0.0)) == math.inf
-    assert float(base.group(5).strength_of(1.0, 0.5)) == math.inf
+def test_no_parameter_at_a_distance_allows_what_never_is_on_the_other_side(base):
+    """A finite privacy parameter would reach the doubles next to 0 and 1."""
+    assert float(base.group(5).parameter_of(0.5, 0.0)) == math.inf
+    assert float(base.group(5).parameter_of(1.0, 0.5)) == math.inf
 
 
 def test_claim_at_a_distance():
@@ -297,7 +297,7 @@ def test_claim_at_a_distance():
     assert claim_at(PureDP(0.5).group(3), 1) == PureDP(0.5).group(3)  # a pair declared at this distance
 
 
-STRENGTHS = (
+PARAMETERS = (
     PureDP, GaussianDP, ZeroConcentratedDP, lambda v: ApproxDP(v, 1e-5), lambda v: RenyiDP(2.0, v),
     lambda v: RenyiDP(v, 1.0), lambda v: ProbabilityPreservation(2.0, v), lambda v: ProbabilityPreservation(v, 1.0),
     lambda v: NFoldComposition(v, 3), lambda v: NFoldComposition(1.0, v),
@@ -305,8 +305,8 @@ STRENGTHS = (
 PURE = PureDP(1.0)
 
 
-def test_strengths_outside_their_range_are_refused():
-    for make, value in itertools.product(STRENGTHS, (-1.0, math.nan, math.inf)):
+def test_parameters_outside_their_range_are_refused():
+    for make, value in itertools.product(PARAMETERS, (-1.0, math.nan, math.inf)):
         with pytest.raises(ClaimError, match="is not allowed; use"):
             make(value)
 

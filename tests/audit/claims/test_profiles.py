@@ -32,7 +32,7 @@ def stated(curve, rate):
 
 
 def curve_of(p, q):
-    """The trade-off curve of two discrete laws, by Neyman and Pearson."""
+    """The trade-off curve of two discrete distributions, by Neyman and Pearson."""
     order = np.argsort(-p / q)
     rates, powers = concave_hull(np.cumsum(q[order])[:-1], np.cumsum(p[order])[:-1])
     return TradeOffCurve(tuple(rates.tolist()), tuple((1.0 - powers).clip(0.0, 1.0).tolist()))
@@ -49,7 +49,7 @@ def randomised(p, q):
 def test_the_boundary_is_the_largest_power_that_both_conditions_allow(curve, excess):
     """Every p on a grid with steps of 1e-4 is tried."""
     p = np.linspace(0.0, 1.0, 10_001)
-    found = curve.with_strength(excess).max_power(GRID[1:-1])[0]
+    found = curve.with_parameter(excess).max_power(GRID[1:-1])[0]
     for q, value in zip(GRID[1:-1], found, strict=True):
         allowed = (1.0 - p >= stated(curve, q) - excess - 1e-12) & (q >= stated(curve, 1.0 - p) - excess - 1e-12)
         assert p[allowed].max() == pytest.approx(value, abs=1.01e-4)
@@ -63,14 +63,14 @@ def test_a_claim_is_kept_in_both_orders_where_no_randomised_test_crosses_its_bou
     curve = curve_of(other_p, other_q)
     rate, power = randomised(p, q)
     needed = max((power - 1 + stated(curve, rate)).max(), (rate - 1 + stated(curve, power)).max())
-    assert np.maximum(curve.strength_of(power, rate), 0.0).max() == pytest.approx(max(needed, 0.0), abs=1e-9)
+    assert np.maximum(curve.parameter_of(power, rate), 0.0).max() == pytest.approx(max(needed, 0.0), abs=1e-9)
     if 0.0 < needed < 0.999:
-        at_it, below = (curve.with_strength(s).max_power(rate)[0] for s in (needed + 1e-9, 0.999 * needed - 1e-9))
+        at_it, below = (curve.with_parameter(s).max_power(rate)[0] for s in (needed + 1e-9, 0.999 * needed - 1e-9))
         assert np.all(power <= at_it + 1e-9)
         assert np.any(power > below)
 
 
-def test_the_curve_of_two_laws_bounds_their_tests_in_one_order_only():
+def test_the_curve_of_two_distributions_bounds_their_tests_in_one_order_only():
     """Outcome 2 is far more likely on x: the curve of x against y, claimed for both orders, is refuted."""
     p, q = np.array([0.5, 0.4, 0.1]), np.array([0.2, 0.799, 0.001])
     curve = curve_of(p, q)
@@ -164,19 +164,19 @@ def test_value_and_complement_are_accurate_in_the_relative_sense(claim, oracle, 
     st.floats(1e-3, 5.0),
 )
 @settings(max_examples=100, deadline=None, derandomize=True)
-def test_boundaries_are_monotone_concave_and_nested_and_strengths_invert_them(claim, more):
+def test_boundaries_are_monotone_concave_and_nested_and_parameters_invert_them(claim, more):
     value, rest = claim.max_power(Q, REST)
     assert np.all(np.diff(value) >= -1e-15)
     assert np.all(np.diff(rest) <= 1e-15)
     assert np.all(value >= Q * (1 - 1e-12))
     assert np.all(rest <= REST * (1 + 1e-12))
     assert np.all(np.diff(claim.max_power(np.linspace(0, 1, 1001))[0], 2) <= 1e-12)
-    larger_value, smaller_rest = claim.with_strength(claim.strength + more).max_power(Q, REST)
+    larger_value, smaller_rest = claim.with_parameter(claim.parameter + more).max_power(Q, REST)
     assert np.all(larger_value >= value * (1 - 1e-15))  # the last digit depends on the version of numpy
     assert np.all(smaller_rest <= rest)
     inside = (value < 1 - 1e-6) & (value > 1e-250)
-    found = claim.strength_of(value, Q, rest, REST)[inside]
-    np.testing.assert_allclose(found, claim.strength, rtol=1e-6, atol=1e-6)
+    found = claim.parameter_of(value, Q, rest, REST)[inside]
+    np.testing.assert_allclose(found, claim.parameter, rtol=1e-6, atol=1e-6)
 
 
 def responses(epsilon, k):

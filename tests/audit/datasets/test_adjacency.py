@@ -174,7 +174,7 @@ def test_distances_are_metrics(adjacency, datasets, data):
     ],
 )  # fmt: skip
 def test_whole_numbers_beyond_doubles_are_measured_exactly(x, y, distance):
-    """The wrong twin is a pair that doubles cannot distinguish, which would be accepted at any distance."""
+    """The wrong variant is a pair that doubles cannot distinguish, which would be accepted at any distance."""
     assert Within("l1").distance(x, y) == distance
     with pytest.raises(AdjacencyError, match=r"not at 0\.5"):
         Within("l1").check(x, y, 0.5)

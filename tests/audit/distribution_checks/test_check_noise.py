@@ -1,4 +1,4 @@
-"""Checks of the scale and shape of noise: exact intervals, deterministic samples, planted bugs and correct twins.
+"""Checks of the scale and shape of noise: exact intervals, deterministic samples, planted bugs and correct variants.
 
 Random tests state their failure probability.
 """
@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from dpaudit.audit.distribution_checks.check_noise import check_noise, law_quantiles, quantile_series
+from dpaudit.audit.distribution_checks.check_noise import check_noise, distribution_quantiles, quantile_series
 from dpaudit.audit.distribution_checks.goodness_of_fit import chi_square_radius
-from dpaudit.audit.distribution_checks.noise_laws import (
+from dpaudit.audit.distribution_checks.noise_distributions import (
     GRID,
     ExponentialNoise,
     GaussianNoise,
@@ -32,8 +32,8 @@ ORACLES = {
     ExponentialNoise: stats.expon(scale=SCALE), GumbelNoise: stats.gumbel_r(scale=SCALE),
     GeometricNoise: stats.dlaplace(1 / SCALE),
 }  # fmt: skip
-LAWS = list(ORACLES)
-CONTINUOUS = LAWS[:-1]
+DISTRIBUTIONS = list(ORACLES)
+CONTINUOUS = DISTRIBUTIONS[:-1]
 
 
 def draws(kind, scale, size, rng):
@@ -60,31 +60,31 @@ def even(kind, factor=1.0, shift=0.0, runs=100_000):
     return mechanism
 
 
-@pytest.mark.parametrize("kind", LAWS)
-def test_laws_are_scipys(kind):
-    law, oracle, x = kind(SCALE), ORACLES[kind], np.linspace(-9, 60, 139)
-    assert law.cdf(x) == pytest.approx(oracle.cdf(x), rel=1e-9, abs=1e-300)
-    assert law.mean == pytest.approx(oracle.mean(), abs=1e-12)
+@pytest.mark.parametrize("kind", DISTRIBUTIONS)
+def test_distributions_are_scipys(kind):
+    distribution, oracle, x = kind(SCALE), ORACLES[kind], np.linspace(-9, 60, 139)
+    assert distribution.cdf(x) == pytest.approx(oracle.cdf(x), rel=1e-9, abs=1e-300)
+    assert distribution.mean == pytest.approx(oracle.mean(), abs=1e-12)
     if kind is GeometricNoise:
-        assert law.cdf_below(x) == pytest.approx(oracle.cdf(np.ceil(x) - 1), rel=1e-9)
-        assert law.even_probability() == pytest.approx(oracle.pmf(np.arange(-400, 401, 2)).sum())
+        assert distribution.cdf_below(x) == pytest.approx(oracle.cdf(np.ceil(x) - 1), rel=1e-9)
+        assert distribution.even_probability() == pytest.approx(oracle.pmf(np.arange(-400, 401, 2)).sum())
         return
     x = x[x > 0]
-    assert law.log_cdf(x) == pytest.approx(oracle.logcdf(x), rel=1e-7, abs=1e-15)
-    assert law.log_sf(x) == pytest.approx(oracle.logsf(x), rel=1e-7)
-    if law.is_symmetric:
-        assert law.log_cdf(-x) == pytest.approx(oracle.logcdf(-x), rel=1e-9)
+    assert distribution.log_cdf(x) == pytest.approx(oracle.logcdf(x), rel=1e-7, abs=1e-15)
+    assert distribution.log_sf(x) == pytest.approx(oracle.logsf(x), rel=1e-7)
+    if distribution.is_symmetric:
+        assert distribution.log_cdf(-x) == pytest.approx(oracle.logcdf(-x), rel=1e-9)
 
 
-@pytest.mark.parametrize("kind", LAWS)
+@pytest.mark.parametrize("kind", DISTRIBUTIONS)
 @pytest.mark.parametrize("alpha", [0.2, 1e-8])
 def test_scale_intervals_hold_the_scale_of_even_grids_and_shrink(kind, alpha):
-    law, widths = kind(SCALE), []
+    distribution, widths = kind(SCALE), []
     for n in (40, 4000):
         noise = ORACLES[kind].ppf((np.arange(n) + 0.5) / n)
         for interval, truth in (
-            (law.scale_interval(noise, alpha), SCALE),
-            (law.mean_interval(noise, alpha, SCALE), law.mean),
+            (distribution.scale_interval(noise, alpha), SCALE),
+            (distribution.mean_interval(noise, alpha, SCALE), distribution.mean),
         ):
             estimate, lower, upper = interval
             assert lower < truth < upper
@@ -102,12 +102,12 @@ def test_continuous_scales_follow_the_units(kind):
 
 def test_ends_are_where_the_pivots_have_alpha():
     noise, alpha = np.abs(np.random.default_rng(1).normal(size=30)), 0.02
-    for law, pivot, end in (
+    for distribution, pivot, end in (
         (LaplaceNoise(1.0), stats.gamma(30), lambda scale: noise.sum() / scale),
         (ExponentialNoise(1.0), stats.gamma(30), lambda scale: noise.sum() / scale),
         (GaussianNoise(1.0), stats.chi2(30), lambda scale: (noise**2).sum() / scale**2),
     ):
-        _, lower, upper = law.scale_interval(noise, alpha)
+        _, lower, upper = distribution.scale_interval(noise, alpha)
         assert pivot.sf(end(lower)) == pytest.approx(alpha / 2)
         assert pivot.cdf(end(upper)) == pytest.approx(alpha / 2)
     _, lower, upper = GaussianNoise(1.0).mean_interval(noise, alpha, 1.0)
@@ -117,23 +117,23 @@ def test_ends_are_where_the_pivots_have_alpha():
 @pytest.mark.parametrize("scale", [0.4, 2.0, 5.0])
 @pytest.mark.parametrize("n", [1, 5])
 def test_geometric_scale_misses_no_more_often_than_it_says(scale, n):
-    """Enumerate the totals of n sizes, whose law is the n-fold convolution."""
+    """Enumerate the totals of n sizes, whose distribution is the n-fold convolution."""
     sizes = np.arange(400)
     one = ORACLES[GeometricNoise].dist.pmf(sizes, 1 / scale) * np.where(sizes, 2, 1)
-    law = one
+    distribution = one
     for _ in range(n - 1):
-        law = np.convolve(law, one)[:400]
+        distribution = np.convolve(distribution, one)[:400]
     for total in (0, 1, 7):
-        assert _size_tail(total, n, scale, 1) == pytest.approx(law[total:].sum(), rel=1e-6)
-        assert _size_tail(total, n, scale, -1) == pytest.approx(law[: total + 1].sum(), rel=1e-9)
+        assert _size_tail(total, n, scale, 1) == pytest.approx(distribution[total:].sum(), rel=1e-6)
+        assert _size_tail(total, n, scale, -1) == pytest.approx(distribution[: total + 1].sum(), rel=1e-9)
     alpha, below, above = 0.1, 0.0, 0.0
-    totals = int(np.searchsorted(-law[::-1].cumsum()[::-1], -1e-9))  # beyond them is hardly any probability
+    totals = int(np.searchsorted(-distribution[::-1].cumsum()[::-1], -1e-9))  # beyond them is hardly any probability
     for total in range(totals):
         noise = np.zeros(n)
         noise[0] = -total
         _, lower, upper = GeometricNoise(1.0).scale_interval(noise, alpha)
-        below, above = below + law[total] * (upper < scale), above + law[total] * (lower > scale)
-    assert max(below, above + law[totals:].sum()) <= alpha / 2
+        below, above = below + distribution[total] * (upper < scale), above + distribution[total] * (lower > scale)
+    assert max(below, above + distribution[totals:].sum()) <= alpha / 2
 
 
 def test_mean_of_symmetric_noise_misses_no_more_often_than_it_says():
@@ -154,7 +154,7 @@ def test_transform_of_gumbel_sizes_is_the_integral(theta):
     assert _log_mgf_of_gumbel_size(theta) == pytest.approx(math.log(sum(pieces)), rel=1e-6)
 
 
-def test_chernoff_limits_are_those_of_a_normal_law_in_closed_form():
+def test_chernoff_limits_are_those_of_a_normal_distribution_in_closed_form():
     """For K(θ) = ½θ² the best θ gives ±√(2 ln(2/alpha)/n)."""
     low, high = _chernoff_limits(lambda theta: theta * theta / 2, 500, 0.01)
     assert (-low, high) == pytest.approx([math.sqrt(2 * math.log(200) / 500)] * 2, rel=1e-6)
@@ -163,16 +163,16 @@ def test_chernoff_limits_are_those_of_a_normal_law_in_closed_form():
 @pytest.mark.parametrize("scale", [0.05, 0.4, 2.0, 1e6])
 @pytest.mark.parametrize("n", [40, 100_000])
 def test_cells_cover_the_whole_numbers_once(scale, n):
-    law = GeometricNoise(scale)
-    cells = law.cells(n)
+    distribution = GeometricNoise(scale)
+    cells = distribution.cells(n)
     assert cells[0][0] == -math.inf
     assert cells[-1][1] == math.inf
     assert all(a[1] + 1 == b[0] for a, b in itertools.pairwise(cells))
-    assert sum(law.cell_probability(*cell) for cell in cells) == pytest.approx(1.0)
+    assert sum(distribution.cell_probability(*cell) for cell in cells) == pytest.approx(1.0)
     assert len(cells) < 120
 
 
-@pytest.mark.parametrize("kind", LAWS)
+@pytest.mark.parametrize("kind", DISTRIBUTIONS)
 def test_right_noise_passes_and_two_percent_are_found_in_both_directions(kind):
     """On even grids and in one sample; of 200 samples (almost) all detect each wrong scale."""
     common = {"noise": kind(SCALE), "answer": 5.0, "jobs": 1}
@@ -230,7 +230,7 @@ def test_bias_is_found_and_named():
     assert found.notes[0].startswith("the mean of the noise is off by 0.1")
 
 
-def test_values_that_the_law_cannot_give_are_found_however_few():
+def test_values_that_the_distribution_cannot_give_are_found_however_few():
     def with_one(value, kind=GeometricNoise):
         calls = itertools.count()
 
@@ -263,7 +263,7 @@ def test_rounding_to_a_fine_grid_passes(kind):
         assert one.lower == pytest.approx(other.lower, abs=1e-7)
 
 
-@pytest.mark.parametrize("kind", LAWS)
+@pytest.mark.parametrize("kind", DISTRIBUTIONS)
 def test_vectors_one_coordinate_of_which_is_wrong(kind):
     answer = np.array([0, 10, -10, 3])
     check = {"noise": kind(SCALE), "answer": lambda data: data, "runs": 4_000, "alpha": 1e-3, "jobs": 1}
@@ -377,7 +377,7 @@ RIGHT = {"noise": LaplaceNoise(1.0), "answer": 0, "runs": 100, "jobs": 1}
 @pytest.mark.parametrize(
     ("changes", "error", "words"),
     [
-        ({"noise": 1.0}, OptionError, "is not a law of noise"),
+        ({"noise": 1.0}, OptionError, "is not a distribution of noise"),
         ({"answer": math.nan}, OptionError, "is not an exact answer"),
         ({"answer": None}, OptionError, "is not an exact answer"),
         ({"answer": "3"}, OptionError, "is not an exact answer"),
@@ -400,7 +400,7 @@ def test_arguments_outside_their_range_are_refused(changes, error, words):
 
 @pytest.mark.parametrize("value", [0.0, -1.0, math.nan, math.inf, "2", None, True])
 def test_scales_that_are_none_are_refused(value):
-    for kind in LAWS:
+    for kind in DISTRIBUTIONS:
         with pytest.raises(OptionError, match="is not a scale of noise"):
             kind(value)
 
@@ -412,7 +412,7 @@ def test_results_do_not_depend_on_workers():
     assert "99.85% confidence" in one.series.intervals
 
 
-@pytest.mark.parametrize("kind", LAWS)
+@pytest.mark.parametrize("kind", DISTRIBUTIONS)
 def test_right_noise_is_refuted_no_more_often_than_allowed(kind):
     """Of 15 checks at alpha .1, with few and more runs; the limit is exceeded with probability 1e-7."""
     for runs in (40, 600):
@@ -437,21 +437,21 @@ def test_runs_too_few_to_find_half_of_the_noise_are_inconclusive():
 LEVELS = np.array([0.005, 0.1, 0.25, 0.5, 0.9, 0.995])
 
 
-@pytest.mark.parametrize("kind", LAWS)
-def test_draws_spaced_as_the_law_lie_on_the_line_and_others_do_not(kind):
-    n, law, known = 20_000, kind(SCALE), ORACLES[kind]
-    assert law_quantiles(law, LEVELS) == pytest.approx(known.ppf(LEVELS), rel=1e-9, abs=1e-9 * SCALE)
+@pytest.mark.parametrize("kind", DISTRIBUTIONS)
+def test_draws_spaced_as_the_distribution_lie_on_the_line_and_others_do_not(kind):
+    n, distribution, known = 20_000, kind(SCALE), ORACLES[kind]
+    assert distribution_quantiles(distribution, LEVELS) == pytest.approx(known.ppf(LEVELS), rel=1e-9, abs=1e-9 * SCALE)
     values = np.sort(known.ppf((np.arange(n) + 0.5) / n))
-    found = quantile_series(values, law, alpha=0.01)
+    found = quantile_series(values, distribution, alpha=0.01)
     x, estimate = np.array(found.x), np.array(found.estimate)
-    assert np.abs(x - estimate).max() <= (1.0 if law.is_discrete else 0.05 * SCALE)
+    assert np.abs(x - estimate).max() <= (1.0 if distribution.is_discrete else 0.05 * SCALE)
     assert (np.diff(x) > 0).all()
     assert all(low <= at <= high for low, at, high in zip(found.lower, found.x, found.upper, strict=True))
-    twice = quantile_series(2 * values, law, alpha=0.01)
+    twice = quantile_series(2 * values, distribution, alpha=0.01)
     assert any(not low <= at <= high for low, at, high in zip(twice.lower, twice.stated, twice.upper, strict=True))
 
 
-def test_the_band_leaves_out_the_law_as_often_as_alpha_says():
+def test_the_band_leaves_out_the_distribution_as_often_as_alpha_says():
     alpha, repetitions, n, rng = 0.2, 400, 300, np.random.default_rng(5)
     missed = 0
     for _ in range(repetitions):
@@ -471,13 +471,15 @@ def test_few_draws_have_open_ends():
 
 def test_cells_and_chi_square_share_alpha():
     """Of the 24% of alpha for the tails, a quarter is for the distance, and the rest for exact limits of the cells."""
-    law, n, alpha = GeometricNoise(2.0), 2_000, 0.1
-    found = check_noise(adding(GeometricNoise, 2.0), 0, noise=law, answer=0, runs=n, alpha=alpha, jobs=1).points
+    distribution, n, alpha = GeometricNoise(2.0), 2_000, 0.1
+    found = check_noise(
+        adding(GeometricNoise, 2.0), 0, noise=distribution, answer=0, runs=n, alpha=alpha, jobs=1
+    ).points
     (squares,) = (point for point in found if point.at.startswith("chi-square"))
     (cell,) = (point for point in found if point.at.startswith("probability of"))
-    cells, tails = law.cells(n), 0.24 * alpha
-    chances = tuple(law.cell_probability(*each) for each in cells)
+    cells, tails = distribution.cells(n), 0.24 * alpha
+    chances = tuple(distribution.cell_probability(*each) for each in cells)
     assert squares.upper - squares.estimate == pytest.approx(chi_square_radius(n, chances, alpha=tails / 4))
-    hits, share = round(cell.estimate * n), 0.75 * tails / (2 * (len(cells) + 1))
-    assert stats.binom.sf(hits - 1, n, cell.lower) == pytest.approx(share)
-    assert stats.binom.cdf(hits, n, cell.upper) == pytest.approx(share)
+    counts, share = round(cell.estimate * n), 0.75 * tails / (2 * (len(cells) + 1))
+    assert stats.binom.sf(counts - 1, n, cell.lower) == pytest.approx(share)
+    assert stats.binom.cdf(counts, n, cell.upper) == pytest.approx(share)

@@ -121,7 +121,7 @@ def test_one_candidate_always_chosen_is_judged_without_an_error(place):
 
 
 def test_choices_that_a_call_shares_are_inconclusive():
-    """A twin with new choices in every run is refuted with probability 1e-6."""
+    """A variant with new choices in every run is refuted with probability 1e-6."""
 
     def shared(data, size, rng):
         return np.repeat(choosing(0.5)(data, -(-size // 8), rng), 8)[:size]
@@ -302,9 +302,9 @@ def test_noise_in_common_between_runs_and_calls_is_found(make, found, words):
 
 def test_looped_functions_are_compared_without_successive_calls():
     assert check_independence(lambda d, size, rng: np.full(size, rng.normal()), 0, **FEW).is_refuted
-    twin = check_independence(lambda data, rng: data + rng.normal(), 0, runs=4_000, alpha=1e-3, jobs=1)
-    assert twin.verdict is Verdict.NOT_REFUTED
-    assert [point.at.split(":")[0] for point in twin.points] == [RUNS, GENERATORS]
+    variant = check_independence(lambda data, rng: data + rng.normal(), 0, runs=4_000, alpha=1e-3, jobs=1)
+    assert variant.verdict is Verdict.NOT_REFUTED
+    assert [point.at.split(":")[0] for point in variant.points] == [RUNS, GENERATORS]
     with pytest.raises(MechanismError, match="returned 'a'"):
         check_independence(lambda d, rng: "a", 0, runs=300, jobs=1)
 
@@ -327,7 +327,7 @@ def test_noise_that_comes_again_at_a_distance_and_changed_datasets_are_inconclus
 
 @pytest.mark.parametrize("share", [1e-4, 0.02])
 def test_ties_raise_no_alarm_and_hide_no_copy(share):
-    """Ones are so rare that the normal law is far off for their own correlation."""
+    """Ones are so rare that the normal distribution is far off for their own correlation."""
     apart = check_independence(lambda d, size, rng: rng.random((size, 3)) < share, 0, **FEW)
     assert not apart.is_refuted
     if share > 1e-3:

@@ -1,4 +1,4 @@
-"""Distances from a law and their critical values: against integrals, transforms, enumeration and SciPy."""
+"""Distances from a distribution and their critical values: against integrals, transforms, enumeration and SciPy."""
 
 import itertools
 import math
@@ -21,7 +21,7 @@ from dpaudit.audit.distribution_checks.goodness_of_fit import (
     least,
     safe_rank,
 )
-from dpaudit.audit.distribution_checks.noise_laws import GeometricNoise
+from dpaudit.audit.distribution_checks.noise_distributions import GeometricNoise
 
 
 @pytest.mark.parametrize(("tail", "value"), [(0.10, 1.9329578), (0.05, 2.492367), (0.01, 3.878125)])
@@ -69,12 +69,14 @@ def test_smirnov_distance_is_scipys():
     assert found == pytest.approx(stats.kstest(values, "laplace").statistic, rel=1e-12)
 
 
-def test_smirnov_distance_of_a_law_with_atoms_is_found_at_them():
+def test_smirnov_distance_of_a_distribution_with_atoms_is_found_at_them():
     """Compare with a search over all integers, drawn or not."""
-    law, values = stats.poisson(3.0), np.sort(np.random.default_rng(1).choice([0.0, 1, 5, 9], size=50))
+    distribution, values = stats.poisson(3.0), np.sort(np.random.default_rng(1).choice([0.0, 1, 5, 9], size=50))
     every = np.arange(-1, 60)
-    expected = max(abs(np.mean(values <= k) - law.cdf(k)) for k in every)
-    assert ks_distance(values, law.cdf, lambda v: law.cdf(np.ceil(v) - 1)) == pytest.approx(expected, rel=1e-12)
+    expected = max(abs(np.mean(values <= k) - distribution.cdf(k)) for k in every)
+    assert ks_distance(values, distribution.cdf, lambda v: distribution.cdf(np.ceil(v) - 1)) == pytest.approx(
+        expected, rel=1e-12
+    )
     same = np.repeat(np.arange(5.0), [1, 2, 3, 2, 2])
     own = lambda v: np.searchsorted(same, v, side="right") / 10  # noqa: E731
     assert ks_distance(same, own, lambda v: np.searchsorted(same, v, side="left") / 10) == 0.0
@@ -91,9 +93,9 @@ def test_smirnov_radius_is_exceeded_with_probability_alpha(n, alpha):
 def level(radius, n, chances):
     """Return Pr[distance > radius] for n draws in three cells, summed over all outcomes."""
     a, b = np.divmod(np.arange((n + 1) ** 2), n + 1)
-    hits = np.stack([a, b, n - a - b])[:, a + b <= n]
-    distances = np.array([chi_square_distance(each, np.array(chances)) for each in hits.T])
-    return stats.multinomial(n, chances).pmf(hits.T)[distances > radius].sum()
+    counts = np.stack([a, b, n - a - b])[:, a + b <= n]
+    distances = np.array([chi_square_distance(each, np.array(chances)) for each in counts.T])
+    return stats.multinomial(n, chances).pmf(counts.T)[distances > radius].sum()
 
 
 @pytest.mark.parametrize(
@@ -109,11 +111,11 @@ def test_chi_square_keeps_its_alpha(n, chances, alpha):
 
 def test_chi_square_keeps_its_alpha_in_many_cells():
     """Of 40,000 fresh samples a share from .3 to 1 of alpha exceeds the radius. False alarm: 1e-6 on either side."""
-    law, n = GeometricNoise(5.0), 1_000
-    chances = np.array([law.cell_probability(*cell) for cell in law.cells(n)])
+    distribution, n = GeometricNoise(5.0), 1_000
+    chances = np.array([distribution.cell_probability(*cell) for cell in distribution.cells(n)])
     drawn = np.random.default_rng(7).multinomial(n, chances / chances.sum(), size=40_000)
     distances = np.sqrt(((drawn / n - chances) ** 2 / chances).sum(axis=1))
-    assert distances[:50].tolist() == pytest.approx([chi_square_distance(hits, chances) for hits in drawn[:50]])
+    assert distances[:50].tolist() == pytest.approx([chi_square_distance(counts, chances) for counts in drawn[:50]])
     for alpha in (0.05, 1e-3):
         beyond = np.sum(distances > chi_square_radius(n, tuple(chances.tolist()), alpha=alpha))
         assert stats.binom.isf(1 - 1e-6, 40_000, 0.3 * alpha) <= beyond <= stats.binom.isf(1e-6, 40_000, alpha)
@@ -121,7 +123,9 @@ def test_chi_square_keeps_its_alpha_in_many_cells():
 
 @pytest.mark.parametrize(("samples", "alpha"), [(200, 0.5), (2000, 0.05), (166_667, 6e-4), (10**6, 1e-4)])
 def test_the_safe_rank_is_the_largest_that_seldom_misses(samples, alpha):
-    """The law of an order statistic: the level beyond the r-th largest is Beta with shapes r and samples − r + 1."""
+    """The distribution of an order statistic: the level beyond the r-th largest is Beta with shapes r and samples − r +
+    1.
+    """
     rank = safe_rank(samples, alpha)
     missed = [stats.beta.sf(alpha, r, samples - r + 1) for r in (rank, rank + 1)]
     assert missed[0] <= 1e-6 < missed[1]
@@ -133,14 +137,14 @@ def test_limits_of_cells_hold_together():
     missed = 0.0
     for a in range(n + 1):
         for b in range(n + 1 - a):
-            hits = np.array([a, b, n - a - b])
-            lower, upper = cell_limits(hits, n, alpha=alpha)
+            counts = np.array([a, b, n - a - b])
+            lower, upper = cell_limits(counts, n, alpha=alpha)
             if np.any(lower > p) or np.any(upper < p):
-                missed += stats.multinomial(n, p).pmf(hits)
+                missed += stats.multinomial(n, p).pmf(counts)
     assert 0 < missed <= alpha
 
 
-def test_draws_from_the_law_are_seldom_far_from_it():
+def test_draws_from_the_distribution_are_seldom_far_from_it():
     """40 draws, the fewest: 20,000 samples at alpha .01; both limits are exceeded with probability 1e-7."""
     alpha, n, reps = 0.01, 40, 20_000
     u = np.sort(np.random.default_rng(5).random((reps, n)), axis=1)

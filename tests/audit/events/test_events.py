@@ -31,7 +31,7 @@ from dpaudit.audit.events.scores import (
 )
 from dpaudit.audit.events.text_columns import TextColumn, TextColumns
 from dpaudit.audit.records.json_codec import plain_data, read_data
-from dpaudit.audit.sampling.tasks import hits_of
+from dpaudit.audit.sampling.tasks import counts_of
 
 INF, NAN = math.inf, math.nan
 
@@ -217,7 +217,7 @@ def test_events_that_share_a_score_are_counted_as_each_alone():
     for scores in ((second, second, second), (second, second, total), (second, total, second)):
         events = [Scored(score, event) for score, event in zip(scores, (low, high, some), strict=True)]
         expected = [int(np.count_nonzero(event.contains(rows))) for event in events]
-        assert hits_of(events, Reading(rows)) == [event.count(rows) for event in events] == expected
+        assert counts_of(events, Reading(rows)) == [event.count(rows) for event in events] == expected
         assert min(expected) > 0
 
 

@@ -1,4 +1,4 @@
-"""Guesses about canaries: counts, laws, and walks that cross a boundary."""
+"""Guesses about canaries: counts, distributions, and walks that cross a boundary."""
 
 import itertools
 import math
@@ -31,9 +31,9 @@ from dpaudit.audit.guesses.guess_counts import Ceiling, count_tail, is_impossibl
 def exact(right, guesses, canaries, odds, delta):
     """The closed form of theorem 2 in fractions."""
     sigma = odds / (1 + odds)
-    law = [comb(guesses, j) * sigma**j * (1 - sigma) ** (guesses - j) for j in range(guesses + 1)]
-    tail = sum(law[right:])
-    return min(1.0, float(tail + canaries * delta * tail * (1 - tail) / (right * law[right])))
+    distribution = [comb(guesses, j) * sigma**j * (1 - sigma) ** (guesses - j) for j in range(guesses + 1)]
+    tail = sum(distribution[right:])
+    return min(1.0, float(tail + canaries * delta * tail * (1 - tail) / (right * distribution[right])))
 
 
 @pytest.mark.parametrize("odds", [Fraction(1), Fraction(3), Fraction(2000), Fraction(1, 7)])
@@ -91,16 +91,16 @@ def test_impossible_guesses_are_refused(numbers, right, probability):
 ROUNDING = 1e-7
 
 
-def largest(coins, outputs, is_hit, lines, probability=0.5):
-    """Largest probability that is_hit(output, coins), over all mechanisms with these outputs that keep the lines.
+def largest(coins, outputs, is_in_event, lines, probability=0.5):
+    """Largest probability that is_in_event(output, coins), over all mechanisms with these outputs that keep the lines.
 
     A mechanism with other outputs is no better: what an observer does with an output may be its output.
     """
     inputs = list(itertools.product((0, 1), repeat=coins))
     weights = [math.prod(probability if bit else 1.0 - probability for bit in bits) for bits in inputs]
-    gain = [-w * is_hit(output, bits) for w, bits in zip(weights, inputs, strict=True) for output in outputs]
-    laws, count = len(gain), len(outputs)
-    entries, limits, auxiliary = [], [], laws
+    gain = [-w * is_in_event(output, bits) for w, bits in zip(weights, inputs, strict=True) for output in outputs]
+    distributions, count = len(gain), len(outputs)
+    entries, limits, auxiliary = [], [], distributions
     for (i, a), (j, b) in itertools.permutations(enumerate(inputs), 2):
         if sum(u != v for u, v in zip(a, b, strict=True)) != 1:
             continue
@@ -116,10 +116,10 @@ def largest(coins, outputs, is_hit, lines, probability=0.5):
     rows, columns, values = zip(*entries, strict=True)
     sums = np.kron(np.eye(len(inputs)), np.ones(count))
     found = linprog(
-        np.concatenate([gain, np.zeros(auxiliary - laws)]),
+        np.concatenate([gain, np.zeros(auxiliary - distributions)]),
         A_ub=coo_matrix((values, (rows, columns)), shape=(len(limits), auxiliary)).tocsr(),
         b_ub=limits,
-        A_eq=np.hstack([sums, np.zeros((len(inputs), auxiliary - laws))]),
+        A_eq=np.hstack([sums, np.zeros((len(inputs), auxiliary - distributions))]),
         b_eq=np.ones(len(inputs)),
         method="highs",
     )
@@ -235,18 +235,18 @@ def test_guesses_in_an_order_of_the_output_stay_below_the_walk():
         for said in itertools.product((0, 1), repeat=3)
     ]
 
-    def is_hit(output, bits):
+    def is_in_event(output, bits):
         wrong = np.cumsum([bits[i] != said for i, said in output])
         return bool((wrong <= (0, 0, 1)).any())
 
     for epsilon, delta in LINES[1:4]:
-        best = largest(3, orders, is_hit, [(epsilon, delta)])
+        best = largest(3, orders, is_in_event, [(epsilon, delta)])
         ceiling = line(epsilon, delta, both=True)
         assert best <= walk_crossing((1, 2, 3), (0, 0, 1), ceiling.log_odds) + ceiling.slip(3) + ROUNDING
 
 
 def by_distance(canaries, right, lines):
-    """`largest` where all coins are guessed: by symmetry the law of the correct guesses is all that counts."""
+    """`largest` where all coins are guessed: by symmetry the distribution of the correct guesses is all that counts."""
     entries, limits, auxiliary = [], [], canaries + 1
     for epsilon, delta in lines:
         first = auxiliary
@@ -293,15 +293,15 @@ def test_recursion_of_more_canaries():
 
 def by_steps(numbers, most_wrong, right):
     """The probability of a crossing in fractions, guess by guess."""
-    law, crossed = {0: Fraction(1)}, Fraction(0)
+    distribution, crossed = {0: Fraction(1)}, Fraction(0)
     most = dict(zip(numbers, most_wrong, strict=True))
     for number in range(1, numbers[-1] + 1):
         after = {}
-        for wrong, mass in law.items():
+        for wrong, mass in distribution.items():
             after[wrong] = after.get(wrong, 0) + mass * right
             after[wrong + 1] = after.get(wrong + 1, 0) + mass * (1 - right)
         crossed += sum(after.pop(wrong) for wrong in list(after) if wrong <= most.get(number, -1))
-        law = after
+        distribution = after
     return float(crossed)
 
 
@@ -321,11 +321,11 @@ def test_extreme_odds(log_odds, wrong):
 
 
 @pytest.mark.parametrize("wrong", [0.5, 0.27, 1e-3, 1e-6])
-def test_law_of_many_guesses_keeps_its_digits(wrong):
-    law, first = walks._binomial(1_000_000, math.log1p(-wrong) - math.log(wrong))
-    expected = binom.pmf(np.arange(first, first + len(law)), 1_000_000, wrong)
+def test_distribution_of_many_guesses_keeps_its_digits(wrong):
+    distribution, first = walks._binomial(1_000_000, math.log1p(-wrong) - math.log(wrong))
+    expected = binom.pmf(np.arange(first, first + len(distribution)), 1_000_000, wrong)
     kept = expected > 1e-25
-    assert law[kept] == pytest.approx(expected[kept], rel=1e-10)
+    assert distribution[kept] == pytest.approx(expected[kept], rel=1e-10)
     assert expected.sum() == pytest.approx(1.0, abs=1e-9)
 
 
@@ -341,7 +341,7 @@ def test_transformed_and_direct_sums_agree(monkeypatch):
 
 
 @pytest.mark.parametrize("level", [0.3, 0.05, 1e-9])
-def test_largest_refuted_strength_is_on_the_level(level):
+def test_largest_refuted_parameter_is_on_the_level(level):
     numbers, right = (10, 40, 200), (10, 38, 150)
     refuted = largest_refuted(right, numbers, level)
     v = np.array(right, dtype=float)

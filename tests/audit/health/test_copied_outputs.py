@@ -27,7 +27,7 @@ def integers(rng, size=N):
     return rng.geometric(0.6, size) - rng.geometric(0.6, size)
 
 
-LAWS = {
+DISTRIBUTIONS = {
     "laplace": lambda rng: rng.laplace(size=N),
     "integers": integers,
     "coins": lambda rng: rng.random(N) < 0.3,
@@ -38,7 +38,7 @@ LAWS = {
     "numbers or none": lambda rng: [None if number < 0 else int(number) for number in integers(rng)],
     "mostly nan": lambda rng: np.where(rng.random(N) < 0.7, np.nan, rng.random(N)),
 }
-RIGHT = LAWS | {
+RIGHT = DISTRIBUTIONS | {
     "three": lambda rng: rng.choice(3, size=N, p=[0.9, 0.09, 0.01]), "long runs": lambda rng: rng.random(N) < 0.999,
     "constant": lambda rng: np.zeros(N), "grid": lambda rng: np.round(rng.laplace(size=N), 3),
     "atom": lambda rng: np.maximum(rng.laplace(size=N), 0.0),
@@ -58,18 +58,18 @@ def joined(*parts):
     return np.concatenate(parts) if isinstance(parts[0], np.ndarray) else list(itertools.chain(*parts))
 
 
-@pytest.mark.parametrize("law", LAWS)
-def test_overlapping_files_are_found_at_any_place(law):
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
+def test_overlapping_files_are_found_at_any_place(distribution):
     rng = np.random.default_rng(4)
-    a, b, c, other = (LAWS[law](rng) for _ in range(4))
+    a, b, c, other = (DISTRIBUTIONS[distribution](rng) for _ in range(4))
     assert set(found(joined(a, b[:313], a[600:], c), other)) == {REPEATED}
     assert SHARED in found(joined(b[:313], a), joined(c, a[500:], other))
 
 
-@pytest.mark.parametrize("law", RIGHT)
-def test_independent_runs_are_not_accused(law):
+@pytest.mark.parametrize("distribution", RIGHT)
+def test_independent_runs_are_not_accused(distribution):
     rng = np.random.default_rng(5)
-    x, y = RIGHT[law](rng), RIGHT[law](rng)
+    x, y = RIGHT[distribution](rng), RIGHT[distribution](rng)
     assert found(x, y) == {}
     if isinstance(x, np.ndarray) and x.ndim == 1:
         assert found(np.sort(x), y) == found(np.sort(x), np.sort(y)[::-1]) == {}
@@ -105,20 +105,20 @@ def codes(values):
 
 
 @pytest.mark.parametrize(
-    ("law", "runs", "length"),
+    ("distribution", "runs", "length"),
     [((0.5, 0.5), 9, 4), ((0.6, 0.4), 8, 3), ((0.4, 0.3, 0.3), 7, 3), ((0.3, 0.3, 0.4), 6, 2), ((0.25,) * 4, 4, 1)],
 )
-def test_chance_of_a_repeat_by_enumeration(law, runs, length):
+def test_chance_of_a_repeat_by_enumeration(distribution, runs, length):
     chance = 0.0
-    for sequence in itertools.product(range(len(law)), repeat=runs):
+    for sequence in itertools.product(range(len(distribution)), repeat=runs):
         is_found = repeated_passage(codes(sequence), length) is not None
         assert is_found == repeats(sequence, length)
-        chance += is_found * math.prod(law[value] for value in sequence)
+        chance += is_found * math.prod(distribution[value] for value in sequence)
     apart = math.comb(runs - 2 * length + 2, 2)  # pairs of windows without overlap
-    assert 0.0 < chance <= apart * agreement(max(law)) ** length * (1.0 + 1e-9)
+    assert 0.0 < chance <= apart * agreement(max(distribution)) ** length * (1.0 + 1e-9)
     assert apart <= math.comb(runs, 2)
     if apart == 1:
-        assert chance == pytest.approx(sum(p * p for p in law) ** length)
+        assert chance == pytest.approx(sum(p * p for p in distribution) ** length)
 
 
 @pytest.mark.parametrize("length", [2, 3, 4])
@@ -135,11 +135,14 @@ def test_chance_of_a_shared_passage_by_enumeration(length):
 
 
 @pytest.mark.parametrize("likeliest", [0.04, 0.3, 0.6, 0.99])
-def test_the_agreement_is_the_largest_of_all_laws_and_the_length_the_least(likeliest):
-    """Laws on five outputs, also with an output that has the largest allowed probability."""
-    laws = np.random.default_rng(0).dirichlet(np.full(5, 0.3), size=20_000)
+def test_the_agreement_is_the_largest_of_all_distributions_and_the_length_the_least(likeliest):
+    """Distributions on five outputs, also with an output that has the largest allowed probability."""
+    distributions = np.random.default_rng(0).dirichlet(np.full(5, 0.3), size=20_000)
     attained = [likeliest, 1.0 - likeliest] if likeliest >= 0.5 else [likeliest] * int(1 / likeliest)
-    largest = max([float(law @ law) for law in laws if law.max() <= likeliest] + [sum(p * p for p in attained)])
+    largest = max(
+        [float(distribution @ distribution) for distribution in distributions if distribution.max() <= likeliest]
+        + [sum(p * p for p in attained)]
+    )
     chance = agreement(likeliest)
     assert 0.9 * chance * (1.0 - 1e-9) <= largest <= chance * (1.0 + 1e-9)
     length = passage_length(1e9, chance, FALSE_ALARM)

@@ -45,9 +45,9 @@ def test_a_constant_says_nothing_unless_its_check_is_silenced(name, sequential):
         assert checks(audit(CONSTANTS[name], sequential=sequential, ignore=others)) == {CONSTANT}
 
 
-def made(hits_x, hits_y, *, runs=10_000, event=HALF_LINE):
+def made(count_x, count_y, *, runs=10_000, event=HALF_LINE):
     kept = Pilot(choice(1, 1, event), [], [], VARIED, VARIED)
-    counted = MainCounts((runs, runs), np.array([[hits_x], [hits_y]]), np.zeros((2, 0), np.int64))
+    counted = MainCounts((runs, runs), np.array([[count_x], [count_y]]), np.zeros((2, 0), np.int64))
     portfolio = Portfolio(kept.choice, None, None, None)
     return FixedSizeEvidence(
         kept=kept, portfolio=portfolio, counted=counted, runs=runs + 2_000, pilot_runs=2_000, coins=0
@@ -57,11 +57,11 @@ def made(hits_x, hits_y, *, runs=10_000, event=HALF_LINE):
 VARIED = np.random.default_rng(0).normal(size=100)
 
 
-@pytest.mark.parametrize("hits", [0, 10_000])
-def test_an_event_that_all_runs_share(hits):
-    (found,) = event_findings(made(hits, hits), Verdict.NOT_REFUTED)
+@pytest.mark.parametrize("counts", [0, 10_000])
+def test_an_event_that_all_runs_share(counts):
+    (found,) = event_findings(made(counts, counts), Verdict.NOT_REFUTED)
     assert found.check is IDLE
-    often = "all" if hits else "none"
+    often = "all" if counts else "none"
     assert f"(output ≥ 0) occurred in {often} of 10,000 runs on x and 10,000 on y" in str(found)
     assert str(found).endswith("Silence this check with ignore='no-power'.")
 
@@ -79,7 +79,7 @@ def choice(pilot_x, pilot_y, event=HALF_LINE, runs=2_000):
 
 
 @pytest.mark.parametrize(
-    ("hits", "pilot", "sides"),
+    ("counts", "pilot", "sides"),
     [
         ((5_000, 5_000), (1_000, 1_000), ""),
         ((5_000, 5_500), (1_000, 1_000), ""),  # 5%, a possible error of the pilot from the choice of the event
@@ -88,13 +88,13 @@ def choice(pilot_x, pilot_y, event=HALF_LINE, runs=2_000):
         ((10_000, 0), (1_000, 1_000), "xy"),
     ],
 )
-def test_hits_unlike_those_of_the_pilot(hits, pilot, sides):
-    findings = pilot_findings(choice(*pilot), made(*hits).counts, ())
+def test_counts_unlike_those_of_the_pilot(counts, pilot, sides):
+    findings = pilot_findings(choice(*pilot), made(*counts).counts, ())
     assert [finding.check for finding in findings] == [UNSTEADY] * len(sides)
     for side, finding in zip(sides, findings, strict=True):
         assert f"pilot runs on {side}, but in " in str(finding)
     repeated = Finding(HealthCheck.DUPLICATE_OUTPUTS, "2 of 9 blocks are equal.")  # which explains the difference
-    assert pilot_findings(choice(*pilot), made(*hits).counts, (repeated,)) == []
+    assert pilot_findings(choice(*pilot), made(*counts).counts, (repeated,)) == []
 
 
 class Unlike:
@@ -119,4 +119,4 @@ def test_objects_that_never_come_again_accuse_nobody():
     assert checks(result) == {IDLE}
     assert "no event could be learned, because " in str(result)
     assert "keeps state" not in str(result)
-    assert result.counts.hits_x + result.counts.hits_y == 0
+    assert result.counts.count_x + result.counts.count_y == 0

@@ -1,4 +1,4 @@
-"""Planted dependence between runs is found and honest mechanisms pass; the laws under independence are exact."""
+"""Planted dependence between runs is found and honest mechanisms pass; distributions under independence are exact."""
 
 import functools
 import importlib
@@ -268,7 +268,7 @@ HONEST = {
     "a public count": lambda d, size, rng: np.c_[np.full(size, 7.0), rng.laplace(size=size), rng.random(size) < 0.5],
     "mostly nan": lambda d, size, rng: np.where(rng.random(size) < 0.9, np.nan, rng.random(size)),
 }
-# Correct mechanisms without evidence: hits too rare to choose an event.
+# Correct mechanisms without evidence: counts too rare to choose an event.
 SILENT = {"rare": HealthCheck.NO_POWER}
 
 
@@ -370,7 +370,7 @@ def test_columns_are_the_numbers_of_structured_outputs():
     assert columns_of(([np.zeros(3)], [np.zeros(2)]), ()) == []
 
 
-# False alarms of all checks together, and of single checks by their exact laws.
+# False alarms of all checks together, and of single checks by their exact distributions.
 
 
 def test_false_alarms_are_shared_by_the_columns():
@@ -386,9 +386,9 @@ def test_false_alarms_are_shared_by_the_columns():
     assert sum(alarms() for _ in range(25)) <= stats.binom.isf(PROMISED, 25, 0.18)
 
 
-def blocks(hits, size, fingerprints=None):
-    marks = np.arange(len(hits)) if fingerprints is None else fingerprints
-    return BlockCounts(np.array(hits), np.full(len(hits), size), np.array(marks, dtype=np.uint64))
+def blocks(counts, size, fingerprints=None):
+    marks = np.arange(len(counts)) if fingerprints is None else fingerprints
+    return BlockCounts(np.array(counts), np.full(len(counts), size), np.array(marks, dtype=np.uint64))
 
 
 def alarms(pilot, main, kind):
@@ -422,19 +422,19 @@ def test_false_alarms_of_repeated_blocks():
     assert 2 * worst <= PROMISED  # two sides
 
 
-def test_unsteady_hits_are_found_where_blocks_have_few_and_named_by_their_event():
+def test_unsteady_counts_are_found_where_blocks_have_few_and_named_by_their_event():
     """One hit per block on average, but all in the first half of the blocks."""
     steady, unsteady = np.random.default_rng(3).poisson(1.0, 160).tolist(), [2] * 80 + [0] * 80
     assert alarms([np.zeros(4096)], blocks(unsteady, 1024), UNSTEADY)
     assert not alarms([np.zeros(4096)], blocks(steady, 1024), UNSTEADY)
     counted = replace(blocks(steady, 1024), others=np.array([unsteady]))
     found = examine(([np.zeros(4096)], [np.zeros(8)]), (counted, blocks([0], 8)), NONE)
-    assert any("hits of the second event on x vary" in finding.message for finding in found)
+    assert any("counts of the second event on x vary" in finding.message for finding in found)
 
 
-def test_hits_that_are_less_unsteady_are_found_on_both_sides_together():
+def test_counts_that_are_less_unsteady_are_found_on_both_sides_together():
     alone, steady, other = (
-        [Spread(what, "160 blocks", p, 2.0)] for what, p in (("hits", 1e-6), ("hits", 0.5), ("outputs", 1e-6))
+        [Spread(what, "160 blocks", p, 2.0)] for what, p in (("counts", 1e-6), ("counts", 0.5), ("outputs", 1e-6))
     )
     assert unsteady_blocks("x", alone, 1e-8) == []
     (finding,) = unsteady_on_both(alone, alone, 1e-8)
@@ -509,8 +509,8 @@ def counts(blocks, number=4):
     rng = np.random.default_rng(1)
     orders = [order_mark(block) for block in blocks] + rng.integers(0, 2**63, number).tolist()
     marks = rng.integers(0, 2**63, len(orders)).astype(np.uint64)
-    hits, sizes = np.full(len(orders), 512), np.full(len(orders), 1024)
-    return BlockCounts(hits, sizes, marks, np.zeros(0, np.int64), np.array(orders, np.uint64))
+    counts, sizes = np.full(len(orders), 512), np.full(len(orders), 1024)
+    return BlockCounts(counts, sizes, marks, np.zeros(0, np.int64), np.array(orders, np.uint64))
 
 
 @pytest.mark.parametrize("kind", [float, int, bool, str])
@@ -538,26 +538,32 @@ def test_blocks_in_the_same_order_on_x_and_y(kind):
 # Statistics of dependence.
 
 
-@pytest.mark.parametrize(("pairs", "hits_x", "hits_y"), [(40, 20, 20), (100, 31, 64), (4096, 2048, 1300), (50, 50, 9)])
-def test_tails_are_those_of_the_hypergeometric_law(pairs, hits_x, hits_y):
-    law = stats.hypergeom(pairs, hits_x, hits_y)
-    for both in {max(0, hits_x + hits_y - pairs), min(hits_x, hits_y), *(int(law.ppf(q)) for q in (1e-9, 0.1, 0.9))}:
-        lower = both * pairs < hits_x * hits_y
-        expected = law.cdf(both) if lower else law.sf(both - 1)
-        assert hypergeometric_tail(both, hits_x, hits_y, pairs) == pytest.approx(expected, rel=1e-8)
+@pytest.mark.parametrize(
+    ("pairs", "count_x", "count_y"), [(40, 20, 20), (100, 31, 64), (4096, 2048, 1300), (50, 50, 9)]
+)
+def test_tails_are_those_of_the_hypergeometric_distribution(pairs, count_x, count_y):
+    distribution = stats.hypergeom(pairs, count_x, count_y)
+    for both in {
+        max(0, count_x + count_y - pairs),
+        min(count_x, count_y),
+        *(int(distribution.ppf(q)) for q in (1e-9, 0.1, 0.9)),
+    }:
+        lower = both * pairs < count_x * count_y
+        expected = distribution.cdf(both) if lower else distribution.sf(both - 1)
+        assert hypergeometric_tail(both, count_x, count_y, pairs) == pytest.approx(expected, rel=1e-8)
 
 
 def slow_coupling(x, y):
-    """Compute the most significant lag from scipy's law, lag by lag."""
+    """Compute the most significant lag from scipy's distribution, lag by lag."""
     n, best = len(x), (math.inf, None)
     upper_x, upper_y = halves(x), halves(y)
     for lag in range(32 - n, n - 31):
         a = upper_x[: n - lag] if lag >= 0 else upper_x[-lag:]
         b = upper_y[lag:] if lag >= 0 else upper_y[: n + lag]
-        law, both = stats.hypergeom(len(a), a.sum(), b.sum()), int((a & b).sum())
-        chance = min(law.cdf(both), law.sf(both - 1))
+        distribution, both = stats.hypergeom(len(a), a.sum(), b.sum()), int((a & b).sum())
+        chance = min(distribution.cdf(both), distribution.sf(both - 1))
         if chance < best[0]:
-            best = chance, (lag, len(a), both, law.std())
+            best = chance, (lag, len(a), both, distribution.std())
     return best[1]
 
 
@@ -571,7 +577,9 @@ def test_couplings_are_those_that_a_slow_search_finds(shift):
 
 
 def test_false_alarms_of_couplings(monkeypatch):
-    """The exact law at every lag and alpha .2, over several laws; the test fails with probability 1e-7."""
+    """The exact distribution at every lag and alpha .2, over several distributions; the test fails with probability
+    1e-7.
+    """
     monkeypatch.setattr(run_independence, "_SUSPICIOUS", 0.0)
     rng, alarms = np.random.default_rng(8), 0
     draws = [rng.random, lambda n: rng.random(n) < 0.1, lambda n: rng.geometric(0.5, n), lambda n: rng.random((n, 2))]
@@ -599,7 +607,7 @@ def test_changes_are_described(where):
 
 
 @pytest.mark.parametrize(("length", "upper"), [(500, 0.3), (800, 0.5)])
-def test_the_normal_law_is_short_of_the_exact_one_by_less_than_a_factor_of_two(length, upper):
+def test_the_normal_distribution_is_short_of_the_exact_one_by_less_than_a_factor_of_two(length, upper):
     """All orders of the upper and lower outputs, by the numbers of their stretches."""
     ones, zeros, share = round(upper * length), length - round(upper * length), round(upper * length) / length
 
@@ -617,10 +625,12 @@ def test_the_normal_law_is_short_of_the_exact_one_by_less_than_a_factor_of_two(l
             scores.append(score(of_ones, of_zeros))
             first = math.log(2.0) if of_ones == of_zeros else 0.0
             logs.append(first + log_ways(ones, of_ones) + log_ways(zeros, of_zeros))
-    law = np.exp(np.array(logs) + gammaln(ones + 1) + gammaln(zeros + 1) - gammaln(length + 1))
-    assert law.sum() == pytest.approx(1.0)
-    for errors in np.linspace(2.0, 7.2, 27):  # two_sided(7.2) is 6e-13: half the error of a check at look 50
-        assert law[np.abs(scores) >= errors].sum() <= 2 * two_sided(errors)
+    distribution = np.exp(np.array(logs) + gammaln(ones + 1) + gammaln(zeros + 1) - gammaln(length + 1))
+    assert distribution.sum() == pytest.approx(1.0)
+    for errors in np.linspace(
+        2.0, 7.2, 27
+    ):  # two_sided(7.2) is 6e-13: half the error of a check at interim analysis 50
+        assert distribution[np.abs(scores) >= errors].sum() <= 2 * two_sided(errors)
     order = np.random.default_rng(0).permutation(np.repeat([1, 0], [ones, zeros]))
     stretches = [int((order[0] == kind) + ((order[1:] == kind) & (order[:-1] != kind)).sum()) for kind in (1, 0)]
     assert serial_correlation([order]) == pytest.approx(score(*stretches))

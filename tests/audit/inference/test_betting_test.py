@@ -93,8 +93,8 @@ def test_pairs_are_counted_by_which_runs_are_guessed_right():
     assert counted.second == JointCounts(both=1, only_p=2, only_q=2, neither=2)
     assert counted.both == PairedGuesses(both_right=1, one_each=1, one_right=2, both_wrong=1, one_wrong=1, unguessed=1)
     on_x, on_y = counted.rare
-    assert (on_x.hits_x, on_x.hits_y) == (0, 0)
-    assert (on_y.hits_x, on_y.hits_y, on_y.runs_x) == (3, 3, 7)
+    assert (on_x.count_x, on_x.count_y) == (0, 0)
+    assert (on_y.count_x, on_y.count_y, on_y.runs_x) == (3, 3, 7)
     assert sum(pair_numbers((first, second), (None, second), Reading(x), Reading(y))[:4]) == len(x)
     nothing = PairCounts.of((None, second), (None, None), x, y)
     assert nothing.first == JointCounts(both=0, only_p=0, only_q=0, neither=7)

@@ -1,4 +1,4 @@
-"""Confidence bands for nested events: coverage by enumeration, a known law, and the two derived curves."""
+"""Confidence bands for nested events: coverage by enumeration, a known distribution, and the two derived curves."""
 
 import itertools
 import math
@@ -45,15 +45,15 @@ def slow_power(q: float, rates: np.ndarray, powers: np.ndarray) -> float:
 @pytest.mark.parametrize("runs", [1, 7, 10**4, 10**10])
 @pytest.mark.parametrize("alpha", [1e-12, 0.01])
 def test_limits_of_a_probability_are_exact(runs, alpha):
-    hits = np.unique([h for h in (0, 1, 7, 999, 1000, runs // 3, runs - 1000, runs - 1, runs) if 0 <= h <= runs])
-    lower, upper = limits(hits.astype(float), runs, alpha=alpha)
-    assert np.all(binom.sf(hits - 1, runs, lower)[hits > 0] <= alpha * (1 + 1e-6))
-    assert np.all(binom.cdf(hits, runs, upper)[hits < runs] <= alpha * (1 + 1e-6))
+    counts = np.unique([h for h in (0, 1, 7, 999, 1000, runs // 3, runs - 1000, runs - 1, runs) if 0 <= h <= runs])
+    lower, upper = limits(counts.astype(float), runs, alpha=alpha)
+    assert np.all(binom.sf(counts - 1, runs, lower)[counts > 0] <= alpha * (1 + 1e-6))
+    assert np.all(binom.cdf(counts, runs, upper)[counts < runs] <= alpha * (1 + 1e-6))
     assert lower[0] == 0.0
     assert upper[-1] == 1.0
     # The limits are at most one hit too wide.
-    assert np.all(binom.sf(hits - 2, runs, lower)[hits > 1] >= alpha * (1 - 1e-3))
-    assert np.all(binom.cdf(hits + 1, runs, upper)[hits < runs - 1] >= alpha * (1 - 1e-3))
+    assert np.all(binom.sf(counts - 2, runs, lower)[counts > 1] >= alpha * (1 - 1e-3))
+    assert np.all(binom.cdf(counts + 1, runs, upper)[counts < runs - 1] >= alpha * (1 - 1e-3))
 
 
 @pytest.mark.parametrize(
@@ -67,11 +67,11 @@ def test_limits_hold_together(p, q):
     on_y = np.array([c for c in itertools.product(range(m + 1), repeat=3) if sum(c) == m])
     # Limits on x do not depend on the counts on y, so the probabilities of no error multiply.
     right = 1.0
-    for counts, runs, law in ((on_x, n, p), (on_y, m, q)):
+    for counts, runs, distribution in ((on_x, n, p), (on_y, m, q)):
         bands = [confidence_band(c, c, alpha=alpha) for c in counts]
-        truth = np.cumsum(law)[:2]
+        truth = np.cumsum(distribution)[:2]
         wrong = [bool(((b.lower_x > truth + 1e-12) | (b.upper_x < truth - 1e-12)).any()) for b in bands]
-        right *= 1.0 - multinomial.pmf(counts, runs, law)[wrong].sum()
+        right *= 1.0 - multinomial.pmf(counts, runs, distribution)[wrong].sum()
     assert 1.0 - right <= alpha
     assert 1.0 - right > 0.02 or min(p) == 0.0
 

@@ -1,4 +1,4 @@
-"""Dispersion of hits, repeated outputs, and two samples: enumeration, size, and planted dependence."""
+"""Dispersion of counts, repeated outputs, and two samples: enumeration, size, and planted dependence."""
 
 import itertools
 import math
@@ -29,12 +29,12 @@ from dpaudit.audit.inference.two_sample_test import change_pvalue
 
 @pytest.mark.parametrize(("sizes", "total"), [((4,) * 5, 9), ((3, 5, 7, 9), 10), ((1, 1, 2, 8), 3)])
 def test_a_pvalue_is_at_least_the_probability_of_one_as_small(sizes, total):
-    """Return all distributions of the hits over blocks, with their hypergeometric probabilities."""
+    """Return all distributions of the counts over blocks, with their hypergeometric probabilities."""
     found = []
-    for hits in itertools.product(*(range(min(size, total) + 1) for size in sizes)):
-        if sum(hits) == total:
-            ways = math.prod(math.comb(size, count) for size, count in zip(sizes, hits, strict=True))
-            found.append((dispersion_pvalue(hits, sizes)[0], ways / math.comb(sum(sizes), total)))
+    for counts in itertools.product(*(range(min(size, total) + 1) for size in sizes)):
+        if sum(counts) == total:
+            ways = math.prod(math.comb(size, count) for size, count in zip(sizes, counts, strict=True))
+            found.append((dispersion_pvalue(counts, sizes)[0], ways / math.comb(sum(sizes), total)))
     assert sum(probability for _, probability in found) == pytest.approx(1.0)
     for pvalue in {pvalue for pvalue, _ in found}:
         assert sum(probability for other, probability in found if other <= pvalue) <= pvalue + 1e-12
@@ -45,12 +45,12 @@ def test_a_pvalue_is_at_least_the_probability_of_one_as_small(sizes, total):
 def test_moments_are_at_least_the_exact_ones(size, rate):
     """The bound holds also where counts far out are bounded instead of summed."""
     exponents = np.array([-8.0, -0.1, 0.06, 0.3, 0.48])
-    hits = np.arange(size + 1)
-    misses = size - hits
-    deviance = 2 * (xlogy(hits, hits / (size * rate)) + xlogy(misses, misses / (size * (1 - rate))))
-    law = stats.binom.logpmf(hits, size, rate)
+    counts = np.arange(size + 1)
+    misses = size - counts
+    deviance = 2 * (xlogy(counts, counts / (size * rate)) + xlogy(misses, misses / (size * (1 - rate))))
+    distribution = stats.binom.logpmf(counts, size, rate)
     for exponent, found, most in zip(exponents, *_log_moments(size, rate, exponents), strict=True):
-        terms = law + exponent * deviance
+        terms = distribution + exponent * deviance
         exact = float(terms.max() + np.log(np.exp(terms - terms.max()).sum()))
         assert exact - 1e-6 <= found <= exact + 1e-3
         assert most == pytest.approx(float(terms.max()), abs=1e-6)
@@ -69,11 +69,11 @@ def test_a_product_of_two_pvalues_is_a_pvalue():
     sizes = (6,) * 4
     of_side = [
         (
-            dispersion_pvalue(hits, sizes)[0],
-            math.prod(math.comb(6, count) for count in hits) / math.comb(24, 9),
+            dispersion_pvalue(counts, sizes)[0],
+            math.prod(math.comb(6, count) for count in counts) / math.comb(24, 9),
         )
-        for hits in itertools.product(range(7), repeat=4)
-        if sum(hits) == 9
+        for counts in itertools.product(range(7), repeat=4)
+        if sum(counts) == 9
     ]
     for one in (grid, of_side):
         both = sorted((product_pvalue(p, q), weight * other) for p, weight in one for q, other in one)
@@ -91,12 +91,12 @@ def test_both_tails_and_their_limits():
     assert ratio == pytest.approx(4.1, abs=0.1)
     assert dispersion_pvalue([], []) == dispersion_pvalue([3], [9]) == dispersion_pvalue([0, 0], [5, 5]) == (1.0, 1.0)
     one = dispersion_pvalue([3, 9, 1, 4], [10, 20, 5, 9])
-    assert one == pytest.approx(dispersion_pvalue([7, 11, 4, 5], [10, 20, 5, 9]))  # exchange hits and misses
+    assert one == pytest.approx(dispersion_pvalue([7, 11, 4, 5], [10, 20, 5, 9]))  # exchange counts and misses
     assert one == pytest.approx(dispersion_pvalue([9, 3, 4, 1], [20, 10, 9, 5]))  # another order
 
 
 def test_large_blocks_weigh_more():
-    """Large blocks whose hits vary too much show among many small blocks whose hits are as usual."""
+    """Large blocks whose counts vary too much show among many small blocks whose counts are as usual."""
     usual, large = (
         stats.binom.ppf((np.arange(n) + 0.5) / n, runs, 0.5).tolist() for n, runs in ((16, 16), (40, 4_000))
     )
@@ -119,14 +119,14 @@ def test_pairs_within_blocks_are_no_more_probable(sizes, pairs):
             assert counts[within:].sum() / counts.sum() <= pairs_within_pvalue(within, pairs, sizes) + 1e-12
 
 
-@pytest.mark.parametrize("law", [(0.9, 0.1), (0.2, 0.3, 0.5), (0.2,) * 5, (1.0,)])
-def test_no_order_is_more_probable_than_assumed(law):
+@pytest.mark.parametrize("distribution", [(0.9, 0.1), (0.2, 0.3, 0.5), (0.2,) * 5, (1.0,)])
+def test_no_order_is_more_probable_than_assumed(distribution):
     for n in (2, 4):
         orders: dict[tuple[int, ...], float] = {}
-        for outcome in itertools.product(range(len(law)), repeat=n):
+        for outcome in itertools.product(range(len(distribution)), repeat=n):
             order = tuple(np.argsort(outcome, kind="stable").tolist())
-            orders[order] = orders.get(order, 0.0) + math.prod(law[i] for i in outcome)
-        assert max(orders.values()) <= math.exp(log_chance_of_order(n, max(law))) + 1e-12
+            orders[order] = orders.get(order, 0.0) + math.prod(distribution[i] for i in outcome)
+        assert max(orders.values()) <= math.exp(log_chance_of_order(n, max(distribution))) + 1e-12
 
 
 @pytest.mark.parametrize("outputs", ["aabbc", "aaab", "abcd"])
@@ -151,19 +151,19 @@ def test_the_wealth_of_an_output_has_mean_at_most_one(copies):
     change = same * (gain(copies) - 1.0) - fewer * _FEWER - more * _MORE
     assert change.max() <= 1e-12
     assert (change.max(axis=0) > -1e-4).all()
-    without = same * (gain(copies) - 1.0) - fewer * _FEWER  # the wrong twin: more copies cost nothing
+    without = same * (gain(copies) - 1.0) - fewer * _FEWER  # the wrong variant: more copies cost nothing
     assert without.max() > 1e-3
 
 
-@pytest.mark.parametrize("law", [(0.5, 0.5), (0.7, 0.1, 0.1, 0.1)])
+@pytest.mark.parametrize("distribution", [(0.5, 0.5), (0.7, 0.1, 0.1, 0.1)])
 @pytest.mark.parametrize("runs", [4, 8])
-def test_the_mean_wealth_of_a_sample_is_bounded(law, runs):
+def test_the_mean_wealth_of_a_sample_is_bounded(distribution, runs):
     """By enumerating all counts: the mean is at most 1 over the probability that a Poisson sample has this size."""
     total = np.zeros((MOST_COPIES - 1, _FEWER.size, _MORE.size))
     mass = 0.0
-    for counts in itertools.product(range(runs + 1), repeat=len(law)):
+    for counts in itertools.product(range(runs + 1), repeat=len(distribution)):
         if sum(counts) == runs:
-            chance = float(stats.multinomial.pmf(counts, runs, law))
+            chance = float(stats.multinomial.pmf(counts, runs, distribution))
             numbers = np.bincount(counts, minlength=MOST_COPIES + 2)
             bets = range(2, MOST_COPIES + 1)
             total += chance * np.exp([_log_wealth(numbers[k - 1 : k + 2].astype(float), k) for k in bets])
@@ -195,27 +195,27 @@ def test_its_size_is_at_most_alpha(n, m):
             assert chance[values <= alpha].sum() <= alpha * (1 + 1e-9)
 
 
-def test_it_is_twice_a_tail_of_scipys_hypergeometric_law():
+def test_it_is_twice_a_tail_of_scipys_hypergeometric_distribution():
     rng = np.random.default_rng(3)
     for _ in range(100):
         n, m = (int(v) for v in rng.integers(1, 300, 2))
         h, k = int(rng.integers(0, n + 1)), int(rng.integers(0, m + 1))
-        law = stats.hypergeom(n + m, h + k, n)
-        tail = law.cdf(h) if h * (n + m) < n * (h + k) else law.sf(h - 1)
+        distribution = stats.hypergeom(n + m, h + k, n)
+        tail = distribution.cdf(h) if h * (n + m) < n * (h + k) else distribution.sf(h - 1)
         assert change_pvalue(h, n, k, m) == pytest.approx(min(1.0, 2 * tail), rel=1e-9)
 
 
 def test_large_and_extreme_counts():
     assert change_pvalue(0, 10**9, 0, 10**9) == change_pvalue(10**9, 10**9, 10**9, 10**9) == 1.0
     assert change_pvalue(10**9, 10**9, 0, 10**9) == 0.0
-    # 2.236 standard errors: 0.0253 by the normal law
+    # 2.236 standard errors: 0.0253 by the normal distribution
     assert change_pvalue(10**8, 10**9, 10**8 + 30_000, 10**9) == pytest.approx(0.02535, rel=1e-3)
 
 
 def test_impossible_counts_are_refused():
-    for hits, sizes in (([3], [2]), ([-1, 2], [2, 2]), ([1, 1], [2]), ([0], [0])):
+    for seen, sizes in (([3], [2]), ([-1, 2], [2, 2]), ([1, 1], [2]), ([0], [0])):
         with pytest.raises(OptionError):
-            dispersion_pvalue(hits, sizes)
+            dispersion_pvalue(seen, sizes)
     for within, pairs in ((3, 2), (1, 5), (-1, 2)):
         with pytest.raises(OptionError):
             pairs_within_pvalue(within, pairs, [9])

@@ -1,4 +1,6 @@
-"""Bounds on divergences: graded payoffs, the Rényi bound, coverage by enumeration, and the closest pair of laws."""
+"""Bounds on divergences: graded payoffs, the Rényi bound, coverage by enumeration, and the closest pair of
+distributions.
+"""
 
 import itertools
 import math
@@ -36,8 +38,8 @@ def gaussian_bins(mu):
 def run(mu, claim, runs, *, seed=0, pilot=2_000, alpha=0.05):
     p, q = gaussian_bins(mu)
     rng = np.random.default_rng(seed)
-    hits = (rng.multinomial(size, law) for size in (pilot, runs) for law in (p, q))
-    return divergence_test(*hits, claim, alpha=alpha, coins=rng)
+    counts = (rng.multinomial(size, distribution) for size in (pilot, runs) for distribution in (p, q))
+    return divergence_test(*counts, claim, alpha=alpha, coins=rng)
 
 
 @pytest.mark.parametrize("order", [1.0, 1.5, 32.0])
@@ -50,7 +52,7 @@ def test_payoffs_are_limited_by_the_divergence(order, way, multiplier):
         own = {"x from y": renyi(p, q, order), "y from x": renyi(q, p, order)}
         largest = max(own.values()) if way == "both ways" else own[way]
         divergence = Divergence(order, 1.0, way, multiplier, 6)
-        for first, second in ((a, b), (p, q)):  # payoffs learned anywhere, and at the laws themselves
+        for first, second in ((a, b), (p, q)):  # payoffs learned anywhere, and at the distributions themselves
             mean_x, _, mean_y, _ = divergence.payoffs(first, second).moments(p, q)
             assert mean_x - mean_y <= divergence.limit(largest) * (1.0 + 1e-9)
         if way != "both ways" and multiplier == 0.0:
@@ -60,7 +62,9 @@ def test_payoffs_are_limited_by_the_divergence(order, way, multiplier):
 @pytest.mark.parametrize("order", [1.0, 32.0])
 @pytest.mark.parametrize("multiplier", [0.0, 1e-2, 1.0])
 def test_a_bet_has_mean_one_at_most(order, multiplier):
-    """The mean over all counts of one run on x and two on y, for laws at the limit and below it; some bins are rare."""
+    """The mean over all counts of one run on x and two on y, for distributions at the limit and below it; some bins are
+    rare.
+    """
     rng = np.random.default_rng(2)
     for _ in range(20):
         p, q, a, b = np.maximum(rng.dirichlet(np.full(3, rng.choice([0.1, 1.0])), 4), 1e-4)
@@ -78,25 +82,25 @@ def test_a_bet_has_mean_one_at_most(order, multiplier):
 
 @pytest.mark.parametrize("order", [1.1, 2.0, 8.0])
 def test_limits_at_a_distance(order):
-    """A chain of laws with D_a at most 1 between neighbours, and its ends."""
+    """A chain of distributions with D_a at most 1 between neighbours, and its ends."""
     rng, claim = np.random.default_rng(3), RenyiDP(order, 1.0)
     assert claim.divergence_slopes[-1] == (order, 1.0)
     for distance in (2, 3, 5):
         slopes = claim.group(distance).divergence_slopes
         for _ in range(50):
-            laws = rng.dirichlet(np.ones(4), distance + 1)
-            steps = max(renyi(p, q, order) for p, q in pairwise(laws))
+            distributions = rng.dirichlet(np.ones(4), distance + 1)
+            steps = max(renyi(p, q, order) for p, q in pairwise(distributions))
             for lower, slope in slopes:
-                assert renyi(laws[0], laws[-1], lower) <= slope * steps * (1.0 + 1e-9)
+                assert renyi(distributions[0], distributions[-1], lower) <= slope * steps * (1.0 + 1e-9)
     assert ZeroConcentratedDP(0.5).group(3).divergence_slopes[0] == (1.0, 9.0)
 
 
 def test_size_by_enumeration():
     """Randomised response with odds 3 to 1 at its divergence of order 1, averaged over the orders that coins draw."""
     runs, rate = 6, 0.75  # enough for three batches
-    hits = np.arange(runs + 1)
+    seen = np.arange(runs + 1)
     claim = ZeroConcentratedDP(0.5 * np.log(3.0))
-    on_x, on_y = binom.pmf(hits, runs, rate), binom.pmf(hits, runs, 1.0 - rate)
+    on_x, on_y = binom.pmf(seen, runs, rate), binom.pmf(seen, runs, 1.0 - rate)
     pilot = np.array([30, 10])
     size = 0.0
     for x, y in np.ndindex(runs + 1, runs + 1):
@@ -130,7 +134,7 @@ def test_the_soft_clip(order):
 
 @pytest.mark.parametrize("log_odds", [3.0, 40.0])
 @pytest.mark.parametrize("share", [0.02, 0.9])
-def test_no_strength_below_the_claim_keeps_a_violation_from_being_refuted(log_odds, share):
+def test_no_parameter_below_the_claim_keeps_a_violation_from_being_refuted(log_odds, share):
     """Randomised response with large odds, up to outputs that never occur on both datasets."""
     p = 1.0 / (1.0 + math.exp(-log_odds))
     divergence = (2.0 * p - 1.0) * log_odds
@@ -153,7 +157,7 @@ def cells(mean: float) -> np.ndarray:
 
 
 def divergence_of(p: np.ndarray, q: np.ndarray, order: float) -> float:
-    """Compute the divergence by definition, for laws of full support."""
+    """Compute the divergence by definition, for distributions of full support."""
     if order == 1.0:
         return float(np.sum(p * np.log(p / q)))
     if order == np.inf:
@@ -180,7 +184,7 @@ def test_bounds_exceed_the_truth_with_probability_at_most_alpha():
     assert most > alpha / 20
 
 
-def test_no_allowed_pair_of_laws_is_closer():
+def test_no_allowed_pair_of_distributions_is_closer():
     rng, runs, alpha = np.random.default_rng(4), 300, 0.2
     x, y = np.array([150, 20, 80, 50]), np.array([40, 60, 50, 150])  # not sorted by the ratio
     low = limits(np.cumsum(x)[:-1], runs, alpha=alpha / 6)[0]

@@ -1,4 +1,6 @@
-"""Guesses in both directions: enumeration of sizes and bounds, coins, tails, and the law that fixed sides break."""
+"""Guesses in both directions: enumeration of sizes and bounds, coins, tails, and the distribution that fixed sides
+break.
+"""
 
 import math
 from dataclasses import dataclass
@@ -26,7 +28,7 @@ RUNS = 11
 ALL = [(right, wrong) for right in range(RUNS + 1) for wrong in range(RUNS + 1 - right)]
 
 
-def law_of(c, w, runs=RUNS, outcomes=ALL):
+def distribution_of(c, w, runs=RUNS, outcomes=ALL):
     """Trinomial probabilities of numbers of correct and incorrect guesses."""
     right, wrong = np.array(outcomes).T
     rest = runs - right - wrong
@@ -52,12 +54,12 @@ def test_sizes_and_bounds_by_enumeration(claim):
         for w in (1e-4, 0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5):
             most = min(float(claim.max_power(w)[0]), 1.0 - w)
             for c in (most, 0.9 * most):
-                law = law_of(c, w)
-                assert law.sum() == pytest.approx(1.0)
-                assert all(law[pvalues <= a].sum() <= a + 1e-12 for a in (0.01, 0.05, 0.3, 0.6))
-                assert law[bounds > claim.strength].sum() <= tuned
-        assert np.array_equal(pvalues <= tuned, bounds > claim.strength) or claim.log_ratio is None
-        assert not np.any((bounds > claim.strength) & (pvalues > tuned))
+                distribution = distribution_of(c, w)
+                assert distribution.sum() == pytest.approx(1.0)
+                assert all(distribution[pvalues <= a].sum() <= a + 1e-12 for a in (0.01, 0.05, 0.3, 0.6))
+                assert distribution[bounds > claim.parameter].sum() <= tuned
+        assert np.array_equal(pvalues <= tuned, bounds > claim.parameter) or claim.log_ratio is None
+        assert not np.any((bounds > claim.parameter) & (pvalues > tuned))
     assert min(p for p, _ in found[0.3]) < 0.05, "some counts refute"
 
 
@@ -77,8 +79,8 @@ def test_guesses_by_coins_are_trinomial():
     on_x, on_y = (rng.multinomial(50, (*rates, 1 - sum(rates)), size=4_000) for rates in (p, q))
     found = []
     for (first_x, second_x, _), (first_y, second_y, _) in zip(on_x.tolist(), on_y.tolist(), strict=True):
-        first = Counts(hits_x=first_x, runs_x=50, hits_y=first_y, runs_y=50)
-        second = Counts(hits_x=second_x, runs_x=50, hits_y=second_y, runs_y=50)
+        first = Counts(count_x=first_x, runs_x=50, count_y=first_y, runs_y=50)
+        second = Counts(count_x=second_x, runs_x=50, count_y=second_y, runs_y=50)
         guesses, fits = guesses_by_coins(first, second, rng)
         assert (guesses.runs, fits) == (coins_for(50), share_that_fits(50))
         found.append((guesses.right, guesses.wrong))
@@ -96,8 +98,8 @@ def test_coins_of_a_batch_are_fair_until_one_dataset_is_used_up(runs):
     """Runs of a batch in which all outputs on x are in the first event, none on y: correct guesses are runs on x."""
     rng = np.random.default_rng(runs)
     first, none = (
-        Counts(hits_x=runs, runs_x=runs, hits_y=0, runs_y=runs),
-        Counts(hits_x=0, runs_x=runs, hits_y=0, runs_y=runs),
+        Counts(count_x=runs, runs_x=runs, count_y=0, runs_y=runs),
+        Counts(count_x=0, runs_x=runs, count_y=0, runs_y=runs),
     )
     found = [guesses_in_batch(first, none, rng) for _ in range(2_000)]
     on_x, made = np.array([(each.right, each.runs) for each in found]).T
@@ -112,12 +114,12 @@ def test_coins_of_a_batch_are_fair_until_one_dataset_is_used_up(runs):
 def test_tails_of_varied_runs():
     rng = np.random.default_rng(1)
     runs = np.sort(rng.integers(900, 1_000, (5, 40)))[:, ::-1].astype(float)
-    hits = np.sort(rng.integers(200, 400, (5, 40))).astype(float)
-    hits[0, :3], hits[1, -1] = (-1.0, 0.0, 1.0), 1_200.0
+    counts = np.sort(rng.integers(200, 400, (5, 40))).astype(float)
+    counts[0, :3], counts[1, -1] = (-1.0, 0.0, 1.0), 1_200.0
     p = np.array([0.3, 0.32, 0.25, 1e-9, 1.0])
-    exact = stats.binom.sf(hits - 1, runs, p[:, None])
+    exact = stats.binom.sf(counts - 1, runs, p[:, None])
     for is_small, accuracy in ((True, 2e-9), (False, 0.06)):
-        found = varied_upper_tail(hits, runs, p, 1.0 - p, np.full(5, is_small))
+        found = varied_upper_tail(counts, runs, p, 1.0 - p, np.full(5, is_small))
         assert np.all(found >= exact * (1 - 1e-11))
         assert np.all(found <= exact + accuracy)
         assert np.all(np.diff(found, axis=1) <= 1e-12)
@@ -129,7 +131,7 @@ def test_large_and_extreme_counts():
     assert bound == pytest.approx(math.log(0.05 ** (1 / 40) / (1 - 0.05 ** (1 / 40))), rel=1e-6)
     for claim in (PureDP(1.0), ApproxDP(1.0, 1e-6), GaussianDP(1.0)):
         assert guess_test(Guesses(right=0, wrong=0, runs=50), claim, alpha=0.05) == (1.0, 0.0)
-        assert guess_test(Guesses(right=50, wrong=0, runs=50), claim, alpha=0.05)[1] > claim.strength
+        assert guess_test(Guesses(right=50, wrong=0, runs=50), claim, alpha=0.05)[1] > claim.parameter
         assert guess_test(Guesses(right=3 * 10**9, wrong=10**9, runs=10**10), claim, alpha=0.05)[1] > 0.0
 
 
@@ -173,12 +175,12 @@ def test_impossible_guesses_are_refused():
             Guesses(right=right, wrong=wrong, runs=runs)
 
 
-def test_laws_with_a_worse_direction_are_covered_too():
+def test_distributions_with_a_worse_direction_are_covered_too():
     """S and T with different losses: only their mean keeps the boundary."""
     pvalues = np.array(
         [guess_test(Guesses(right=r, wrong=w, runs=RUNS), GaussianDP(1.0), alpha=0.05)[0] for r, w in ALL]
     )
     for q_s, p_t in ((0.02, 0.3), (0.2, 0.01), (0.1, 0.1)):
         p_s, q_t = (float(GaussianDP(1.0).max_power(rate)[0]) for rate in (q_s, p_t))
-        law = law_of(0.5 * (p_s + q_t), 0.5 * (q_s + p_t))
-        assert law[pvalues <= 0.05].sum() <= 0.05
+        distribution = distribution_of(0.5 * (p_s + q_t), 0.5 * (q_s + p_t))
+        assert distribution[pvalues <= 0.05].sum() <= 0.05

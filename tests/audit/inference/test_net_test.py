@@ -41,9 +41,9 @@ def test_size_by_enumeration(claim, monkeypatch):
     """At the edge of the claim, for every level, wherever the edge is, and for either more likely dataset."""
     weights = UNEVEN
     found = enumerated(claim, weights, monkeypatch)
-    refuted = [(x, y, one) for x, y, one in found if one is not None and one.bound > claim.strength]
+    refuted = [(x, y, one) for x, y, one in found if one is not None and one.bound > claim.parameter]
     assert all(one.pvalue <= ALPHA for _, _, one in refuted)
-    assert all(one.counts == Counts(hits_x=int(x[one.index]), runs_x=RUNS, hits_y=int(y[one.index]), runs_y=RUNS)
+    assert all(one.counts == Counts(count_x=int(x[one.index]), runs_x=RUNS, count_y=int(y[one.index]), runs_y=RUNS)
                for x, y, one in refuted)  # fmt: skip
     pvalues = np.array([1.0 if one is None else one.pvalue for _, _, one in found])
     on_x, on_y = (np.array([pair[side] for pair in found]) for side in (0, 1))
@@ -61,19 +61,19 @@ def test_size_by_enumeration(claim, monkeypatch):
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=str)
 def test_no_refutation_is_left_out(claim):
-    """With hits near the edge of the rejection region, the outcomes that are tested are those that refute."""
+    """With counts near the edge of the rejection region, the outcomes that are tested are those that refute."""
     rng = np.random.default_rng(0)
     runs, outcomes, alpha = 2_000, 8, 0.05
     refuted = 0
     for _ in range(16):
         q = rng.dirichlet(np.full(outcomes, 0.7))
         p = q.copy()
-        p[0] = float(claim.with_strength(claim.strength + rng.uniform(0.0, 0.8)).max_power(q[0])[0])
+        p[0] = float(claim.with_parameter(claim.parameter + rng.uniform(0.0, 0.8)).max_power(q[0])[0])
         p[1:] *= (1.0 - p[0]) / p[1:].sum()
         on_x, on_y = rng.multinomial(runs, p), rng.multinomial(runs, q)
         level = alpha / (2 * outcomes)
         is_refuted = any(
-            pvalue(Counts(hits_x=int(a), runs_x=runs, hits_y=int(b), runs_y=runs), claim, alpha=level) <= level
+            pvalue(Counts(count_x=int(a), runs_x=runs, count_y=int(b), runs_y=runs), claim, alpha=level) <= level
             for x, y in ((on_x, on_y), (on_y, on_x))
             for a, b in zip(x, y, strict=True)
         )
@@ -111,12 +111,12 @@ def test_the_net_turns_with_the_sides():
 @pytest.mark.parametrize("claim", CLAIMS, ids=str)
 def test_rough_numbers_are_near_the_exact_ones(claim):
     """Within 7% of the bound, and a clearance above the quantile refutes."""
-    hits_p, hits_q = np.array([3_000, 900]), np.array([800, 200])
-    rough = rough_bound(hits_p, hits_q, 10_000, 10_000, claim, 2.0)
-    clear = clearance(hits_p, hits_q, 10_000, 10_000, claim.with_strength(0.2))
-    for at, (a, b) in enumerate(zip(hits_p.tolist(), hits_q.tolist(), strict=True)):
-        counts = Counts(hits_x=a, runs_x=10_000, hits_y=b, runs_y=10_000)
+    count_p, count_q = np.array([3_000, 900]), np.array([800, 200])
+    rough = rough_bound(count_p, count_q, 10_000, 10_000, claim, 2.0)
+    clear = clearance(count_p, count_q, 10_000, 10_000, claim.with_parameter(0.2))
+    for at, (a, b) in enumerate(zip(count_p.tolist(), count_q.tolist(), strict=True)):
+        counts = Counts(count_x=a, runs_x=10_000, count_y=b, runs_y=10_000)
         exact = joint_test(counts, claim, alpha=0.0228)[1]
         assert rough[at] == pytest.approx(exact, rel=0.07)
         assert clear[at] > 2.5
-        assert pvalue(counts, claim.with_strength(0.2), alpha=0.0228) < 0.0228
+        assert pvalue(counts, claim.with_parameter(0.2), alpha=0.0228) < 0.0228

@@ -55,15 +55,15 @@ def test_the_probability_comes_near_alpha():
     assert largest_miss(every_limit(1, 20, 0.025)) > 0.02
 
 
-def slow_lower(hits_x: int, n: int, hits_y: int, m: int, alpha: float) -> float:
+def slow_lower(count_x: int, n: int, count_y: int, m: int, alpha: float) -> float:
     """The same test on a dense grid, with the best t at every point and no box other than the grid."""
-    unit_x, unit_y = math.sqrt(1 / hits_x), math.sqrt(1 / max(hits_y, 1))
-    p = np.minimum(hits_x / n * np.exp(unit_x * np.linspace(-6, 6, 900)), 1 - 1e-12)
-    q = np.minimum(max(hits_y, 1) / m * np.exp(unit_y * np.linspace(-6, 6, 1100)), 1 - 1e-12)
+    unit_x, unit_y = math.sqrt(1 / count_x), math.sqrt(1 / max(count_y, 1))
+    p = np.minimum(count_x / n * np.exp(unit_x * np.linspace(-6, 6, 900)), 1 - 1e-12)
+    q = np.minimum(max(count_y, 1) / m * np.exp(unit_y * np.linspace(-6, 6, 1100)), 1 - 1e-12)
     share = alpha * simultaneous._SPENT
-    at_least, at_most = binom.sf(hits_x - 1, n, p), binom.cdf(hits_y, m, q)
-    in_p = (at_least > share) & (binom.cdf(hits_x, n, p) > share)
-    in_q = (at_most > share) & (binom.sf(hits_y - 1, m, q) > share)
+    at_least, at_most = binom.sf(count_x - 1, n, p), binom.cdf(count_y, m, q)
+    in_p = (at_least > share) & (binom.cdf(count_x, n, p) > share)
+    in_q = (at_most > share) & (binom.sf(count_y - 1, m, q) > share)
     p, q, u, v = p[in_p], q[in_q], -ndtri(at_least[in_p]), -ndtri(at_most[in_q])
     sd_x, sd_y = np.sqrt((1 - p) / (n * p))[:, None], np.sqrt((1 - q) / (m * q))[None]
     statistic = (sd_x * u[:, None] + sd_y * v[None]) / np.hypot(sd_x, sd_y)
@@ -72,7 +72,7 @@ def slow_lower(hits_x: int, n: int, hits_y: int, m: int, alpha: float) -> float:
 
 
 @pytest.mark.parametrize(
-    ("hits_x", "n", "hits_y", "m"),
+    ("count_x", "n", "count_y", "m"),
     [
         (10, 100, 10, 100), (60, 100, 10, 100), (95, 100, 40, 100), (3, 10**6, 30, 10**6), (400, 10**4, 15, 500),
         (10**4, 10**6, 100, 10**6), (700, 1000, 10**5, 10**6), (99_990, 10**5, 99_990, 10**7),
@@ -80,29 +80,29 @@ def slow_lower(hits_x: int, n: int, hits_y: int, m: int, alpha: float) -> float:
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("alpha", [0.05, 5e-4])
-def test_against_a_dense_grid(hits_x, n, hits_y, m, alpha):
-    slow = slow_lower(hits_x, n, hits_y, m, alpha)
-    gap = math.log(hits_x / n * m / hits_y) - slow
-    assert slow - 0.06 * gap <= ratio_lower([hits_x], n, [hits_y], m, alpha=alpha)[0] <= slow + 0.02 * gap
+def test_against_a_dense_grid(count_x, n, count_y, m, alpha):
+    slow = slow_lower(count_x, n, count_y, m, alpha)
+    gap = math.log(count_x / n * m / count_y) - slow
+    assert slow - 0.06 * gap <= ratio_lower([count_x], n, [count_y], m, alpha=alpha)[0] <= slow + 0.02 * gap
 
 
 @pytest.mark.parametrize("runs", [10**7, 10**10])
-@pytest.mark.parametrize(("hits", "most"), [(100, 1.10), (10**4, 1.02), (10**6, 1.015)])
-def test_gap_is_near_the_asymptotic_one(runs, hits, most):
+@pytest.mark.parametrize(("counts", "most"), [(100, 1.10), (10**4, 1.02), (10**6, 1.015)])
+def test_gap_is_near_the_asymptotic_one(runs, counts, most):
     alpha = 5e-4
-    for other in (hits, hits // 2, 3 * hits):
-        sd = math.sqrt((1 - hits / runs) / hits + (1 - other / runs) / other)
-        gap = math.log(hits / other) - ratio_lower([hits], runs, [other], runs, alpha=alpha)[0]
+    for other in (counts, counts // 2, 3 * counts):
+        sd = math.sqrt((1 - counts / runs) / counts + (1 - other / runs) / other)
+        gap = math.log(counts / other) - ratio_lower([counts], runs, [other], runs, alpha=alpha)[0]
         assert 0.95 < gap / (-ndtri(alpha) * sd) < most
 
 
 def test_roots_are_where_zubkov_and_serov_put_them():
     """Φ(z_k) ≤ Pr[X ≤ k] ≤ Φ(z_{k+1}), at sizes for which exact sums are infeasible."""
-    for runs, hits in [(10**7, 10**4), (10**10, 10**4), (10**10, 10**9), (10**10, 7 * 10**9)]:
-        sd = math.sqrt(hits * (1 - hits / runs))
-        p = (hits + sd * np.linspace(-5, 5, 11)) / runs
+    for runs, counts in [(10**7, 10**4), (10**10, 10**4), (10**10, 10**9), (10**10, 7 * 10**9)]:
+        sd = math.sqrt(counts * (1 - counts / runs))
+        p = (counts + sd * np.linspace(-5, 5, 11)) / runs
         bounds = []
-        for k in (hits - 1, hits):
+        for k in (counts - 1, counts):
             away = k - runs * p
             # n KL(k/n ‖ p) by its series in away/(np), up to the fifth power.
             terms = [
@@ -110,7 +110,7 @@ def test_roots_are_where_zubkov_and_serov_put_them():
                 for j in range(2, 6)
             ]
             bounds.append(np.sign(away) * np.sqrt(2 * np.sum(terms, axis=0)))
-        root = simultaneous._root(float(hits), runs, p, 1 - p)
+        root = simultaneous._root(float(counts), runs, p, 1 - p)
         assert np.all(bounds[0] - 1e-4 / sd < root)
         assert np.all(root < bounds[1] + 1e-4 / sd)
 
@@ -140,11 +140,12 @@ def test_intervals_hold_together():
 @pytest.mark.parametrize("direction", ["x", "y", "both"])
 @pytest.mark.parametrize("alpha", [0.05, 0.3])
 def test_the_maximum_is_held_with_probability_one_less_alpha(direction, alpha):
-    """Binary outputs: all pairs of counts, and a grid of laws."""
+    """Binary outputs: all pairs of counts, and a grid of distributions."""
     n = 6
-    hits = np.arange(n + 1)
+    counts = np.arange(n + 1)
     found = [
-        [maximum_interval([x, n - x], n, [y, n - y], n, alpha=alpha, direction=direction) for y in hits] for x in hits
+        [maximum_interval([x, n - x], n, [y, n - y], n, alpha=alpha, direction=direction) for y in counts]
+        for x in counts
     ]
     lower = np.array([[one.lower for one in row] for row in found])
     upper = np.array([[one.upper for one in row] for row in found])
@@ -199,9 +200,9 @@ def test_impossible_counts_and_options_are_refused():
 
 @pytest.mark.parametrize("runs", [3, 100, 10**6, 10**10])
 def test_roots_are_concave_in_the_logarithm(runs):
-    for hits in {1, 2, runs // 100 + 1, runs // 2 + 1, runs - 1, runs}:
-        low, high = np.exp(simultaneous._log_limits(np.array([float(hits)]), runs, 1e-6)[0])
+    for counts in {1, 2, runs // 100 + 1, runs // 2 + 1, runs - 1, runs}:
+        low, high = np.exp(simultaneous._log_limits(np.array([float(counts)]), runs, 1e-6)[0])
         log_p = np.linspace(math.log(low), math.log(high) - 1e-4 / runs, 40)
-        root = simultaneous._root(float(hits), runs, np.exp(log_p), -np.expm1(log_p))
+        root = simultaneous._root(float(counts), runs, np.exp(log_p), -np.expm1(log_p))
         assert np.all(np.diff(root) < 0)
         assert np.all(np.diff(root, 2) < 1e-6)

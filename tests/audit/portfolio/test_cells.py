@@ -21,7 +21,7 @@ NUMBERS = st.integers(2, 30).flatmap(lambda runs: arrays(np.float64, (3, runs), 
 
 
 def cells_with(cut, seed):
-    return np.random.default_rng(seed).random(len(cut.hits_x)) < 0.5
+    return np.random.default_rng(seed).random(len(cut.count_x)) < 0.5
 
 
 @settings(max_examples=150, deadline=None, derandomize=True)
@@ -59,7 +59,7 @@ def crowded(values, low, high, share=0.01):
 
 
 def mask_of(cut, event):
-    return np.isin(np.arange(len(cut.hits_x)), cut.places(event))
+    return np.isin(np.arange(len(cut.count_x)), cut.places(event))
 
 
 def clearest(cut, more_likely_on):

@@ -1,4 +1,4 @@
-"""The chosen event is nearly the best one: its exact probabilities under known laws against the best possible.
+"""The chosen event is nearly the best one: its exact probabilities under known distributions against the best possible.
 
 What counts is the excess p − B(q) of an event over the claim's boundary, and what a run of the main phase can make of
 it: the lower bound to be expected. The exact best is computed on a fine grid of the true likelihood ratio.
@@ -52,9 +52,9 @@ def expected_bound(p, q, claim=None):
     return max(line(p, q), line(1 - q, 1 - p))
 
 
-def interval_mass(event, law):
+def interval_mass(event, distribution):
     """Exact probability of a union of intervals."""
-    return sum(law.cdf(high) - law.cdf(low) for low, high in event.intervals)
+    return sum(distribution.cdf(high) - distribution.cdf(low) for low, high in event.intervals)
 
 
 @pytest.mark.parametrize(
@@ -65,27 +65,36 @@ def interval_mass(event, law):
         (lambda shift: stats.expon(0, 1.0 + shift), PureDP(0.5), 0.5),  # the ratio grows beyond what the pilot sees
     ],
 )
-def test_half_lines_of_known_laws(make, claim, share):
-    law_x, law_y = make(1.0), make(0.0)
+def test_half_lines_of_known_distributions(make, claim, share):
+    distribution_x, distribution_y = make(1.0), make(0.0)
     grid = np.linspace(-8, 12, 2_001)
     best = max(
         expected_bound(p, q, claim)
-        for tail_p, tail_q in ((law_x.sf(grid), law_y.sf(grid)), (law_y.cdf(grid), law_x.cdf(grid)))
+        for tail_p, tail_q in (
+            (distribution_x.sf(grid), distribution_y.sf(grid)),
+            (distribution_y.cdf(grid), distribution_x.cdf(grid)),
+        )
         for p, q in zip(tail_p, tail_q, strict=True)
     )
-    draws = (lambda rng: law_x.rvs(HELD, random_state=rng)), (lambda rng: law_y.rvs(HELD, random_state=rng))
+    draws = (
+        (lambda rng: distribution_x.rvs(HELD, random_state=rng)),
+        (lambda rng: distribution_y.rvs(HELD, random_state=rng)),
+    )
     forth, back = both_ways(*draws, claim)
-    for choice, p_law, q_law in ((forth, law_x, law_y), (back, law_y, law_x)):
+    for choice, p_distribution, q_distribution in (
+        (forth, distribution_x, distribution_y),
+        (back, distribution_y, distribution_x),
+    ):
         assert isinstance(choice.event, Intervals)
-        mass = [interval_mass(choice.event, law) for law in (p_law, q_law)]
+        mass = [interval_mass(choice.event, distribution) for distribution in (p_distribution, q_distribution)]
         p, q = mass if choice.more_likely_on == "x" else mass[::-1]
         assert expected_bound(p, q, claim) >= share * best
     assert forth.more_likely_on != back.more_likely_on
 
 
-def table_mass(event, law):
-    values = np.array(list(law), dtype=object)
-    return float(np.array(list(law.values()))[event.contains(values)].sum())
+def table_mass(event, distribution):
+    values = np.array(list(distribution), dtype=object)
+    return float(np.array(list(distribution.values()))[event.contains(values)].sum())
 
 
 TABLES = [
@@ -97,11 +106,11 @@ TABLES = [
 ]
 
 
-def draw_table(law):
-    values = list(law)
+def draw_table(distribution):
+    values = list(distribution)
 
     def draw(rng):
-        return as_outputs([values[i] for i in rng.choice(len(values), HELD, p=list(law.values()))], HELD, "m")
+        return as_outputs([values[i] for i in rng.choice(len(values), HELD, p=list(distribution.values()))], HELD, "m")
 
     return draw
 
@@ -113,27 +122,29 @@ def merged(x, y):
     return x, y
 
 
-@pytest.mark.parametrize(("law_x", "law_y"), TABLES, ids=str)
-def test_tables_of_outcomes(law_x, law_y):
+@pytest.mark.parametrize(("distribution_x", "distribution_y"), TABLES, ids=str)
+def test_tables_of_outcomes(distribution_x, distribution_y):
     """The likelihood ratio need not be monotone; every subset of the outcomes is compared."""
-    subsets = [[v for i, v in enumerate(law_x) if m >> i & 1] for m in range(1, 2 ** len(law_x) - 1)]
+    subsets = [[v for i, v in enumerate(distribution_x) if m >> i & 1] for m in range(1, 2 ** len(distribution_x) - 1)]
 
     def value(p, q):
-        if q == 0.0 or p == 1.0:  # never seen on the other side: what three expected hits there would give
+        if q == 0.0 or p == 1.0:  # never seen on the other side: what three expected counts there would give
             q, p = max(q, 3 / RUNS), min(p, 1 - 3 / RUNS)
         return expected_bound(p, q)
 
     best = max(
-        value(sum(a[v] for v in s), sum(b[v] for v in s)) for s in subsets for a, b in ((law_x, law_y), (law_y, law_x))
+        value(sum(a[v] for v in s), sum(b[v] for v in s))
+        for s in subsets
+        for a, b in ((distribution_x, distribution_y), (distribution_y, distribution_x))
     )
     rng = np.random.default_rng(0)
-    x, y = merged(draw_table(law_x)(rng), draw_table(law_y)(rng))
+    x, y = merged(draw_table(distribution_x)(rng), draw_table(distribution_y)(rng))
     forth, back = chosen(x, y, PureDP(0.1)), chosen(y, x, PureDP(0.1))
-    masses = [forth.pilot_hits_x + forth.pilot_hits_y, back.pilot_hits_x + back.pilot_hits_y]
+    masses = [forth.pilot_count_x + forth.pilot_count_y, back.pilot_count_x + back.pilot_count_y]
     # An event of mean probability ½ and its complement are equally good in either direction.
     is_even = all(abs(mass - forth.pilot_runs) < 5 * math.sqrt(forth.pilot_runs) for mass in masses)
     assert forth.more_likely_on != back.more_likely_on or is_even
-    for choice, a, b in ((forth, law_x, law_y), (back, law_y, law_x)):
+    for choice, a, b in ((forth, distribution_x, distribution_y), (back, distribution_y, distribution_x)):
         masses = table_mass(choice.event, a), table_mass(choice.event, b)
         p, q = masses if choice.more_likely_on == "x" else masses[::-1]
         assert value(p, q) >= 0.97 * best
@@ -181,18 +192,18 @@ def test_two_events_where_both_directions_show_the_loss(mechanism, claim):
     assert other.more_likely_on != choice.more_likely_on
     outputs = mechanism(0, 10_000, np.random.default_rng(9))
     assert not np.any(choice.event.contains(outputs) & other.event.contains(outputs))
-    p, q = (min(one.pilot_hits_x, one.pilot_hits_y) / one.pilot_runs for one in (choice, other))
+    p, q = (min(one.pilot_count_x, one.pilot_count_y) / one.pilot_runs for one in (choice, other))
     assert p == pytest.approx(q, abs=0.02)
     assert of_both(one_way, PureDP(1.0)).opposite is None, "one event where one direction shows all of the loss"
 
 
 @pytest.mark.parametrize("claim", [PureDP(1.0), GaussianDP(1.0)], ids=str)
-def test_equal_laws_are_compared_on_an_event_that_would_show_an_excess(claim):
+def test_equal_distributions_are_compared_on_an_event_that_would_show_an_excess(claim):
     """Not on one that nearly always happens, which nothing could change."""
     parts = np.random.default_rng(0).laplace(size=(2, 10_000))
     choice = choose_event(cuts_of(*parts), claim, 190_000, 0.05)[0]
-    for hits in (choice.pilot_hits_x, choice.pilot_hits_y):
-        assert 0.05 <= hits / choice.pilot_runs <= 0.95
+    for counts in (choice.pilot_count_x, choice.pilot_count_y):
+        assert 0.05 <= counts / choice.pilot_runs <= 0.95
 
 
 # Events seen on one dataset only.
@@ -217,27 +228,27 @@ def test_sets_seen_on_one_dataset():
     assert seen(np.full(3, np.nan), np.full(3, np.nan), least=1) == (None, None)
 
 
-@pytest.mark.parametrize("hits", [10, 100, 20_000])
-def test_a_narrow_cluster_is_found_however_many_outputs_it_has(hits):
-    rng = np.random.default_rng(hits)
-    x, y = (rng.laplace(size=30_000 + hits) for _ in range(2))
-    leak = 0.123 + rng.random(hits) * 1e-6
-    x[:hits] = leak
+@pytest.mark.parametrize("counts", [10, 100, 20_000])
+def test_a_narrow_cluster_is_found_however_many_outputs_it_has(counts):
+    rng = np.random.default_rng(counts)
+    x, y = (rng.laplace(size=30_000 + counts) for _ in range(2))
+    leak = 0.123 + rng.random(counts) * 1e-6
+    x[:counts] = leak
     event, _ = seen(rng.permutation(x), y, least=6)
-    assert event.count(leak) >= hits // 2
+    assert event.count(leak) >= counts // 2
     assert event.count(rng.laplace(size=100_000)) <= 10
 
 
 FEW = pytest.mark.xfail(strict=True, reason="between 20 outputs far out, of either dataset in turn, no cell has room")
 
 
-@pytest.mark.parametrize(("hits", "share"), [(20, 0.4), (1_000, 1.0), pytest.param(20, 1.0, marks=FEW)])
-def test_leaks_of_both_datasets_far_beyond_the_noise_are_found(share, hits):
-    rng = np.random.default_rng(hits)
-    leaks = [start - rng.random(hits) for start in (-1_000.0, -1_010.0)]
+@pytest.mark.parametrize(("counts", "share"), [(20, 0.4), (1_000, 1.0), pytest.param(20, 1.0, marks=FEW)])
+def test_leaks_of_both_datasets_far_beyond_the_noise_are_found(share, counts):
+    rng = np.random.default_rng(counts)
+    leaks = [start - rng.random(counts) for start in (-1_000.0, -1_010.0)]
     sides = [rng.permutation(np.concatenate([rng.laplace(size=5_000), leak])) for leak in leaks]
     for event, own, other in zip(seen(*sides, least=2), sides, sides[::-1], strict=True):
-        assert event.count(own) >= share * hits
+        assert event.count(own) >= share * counts
         assert event.count(other) == 0
 
 
@@ -265,8 +276,8 @@ def test_what_is_narrower_than_a_cell_is_tested(draw, pilot, least):
     rng = np.random.default_rng(3)
     chosen = choose_on(*draw(rng, pilot), PureDP(1.0), 95_000, 0.05, bits=False, both=True, is_last=True)
     x, y = draw(rng, 200_000)
-    hits = sorted([chosen.choice.event.count(x) + 0.5, chosen.choice.event.count(y) + 0.5])
-    assert math.log(hits[1] / hits[0]) > least
+    counts = sorted([chosen.choice.event.count(x) + 0.5, chosen.choice.event.count(y) + 0.5])
+    assert math.log(counts[1] / counts[0]) > least
 
 
 def test_each_way_has_an_event_of_at_most_a_half():
@@ -274,7 +285,7 @@ def test_each_way_has_an_event_of_at_most_a_half():
     on_x, on_y = choose_each_way(cuts_of(laplace(0, HELD, rng), laplace(1, HELD, rng)), PureDP(1.0), RUNS, 0.05)
     assert (on_x.more_likely_on, on_y.more_likely_on) == ("x", "y")
     for one in (on_x, on_y):
-        assert one.pilot_hits_x + one.pilot_hits_y <= 1.1 * one.pilot_runs
+        assert one.pilot_count_x + one.pilot_count_y <= 1.1 * one.pilot_runs
         p, q = directed_shares(one)
         assert math.log(p / q) > 0.9
     assert choose_each_way([], PureDP(1.0), RUNS, 0.05) == (None, None)
@@ -283,8 +294,8 @@ def test_each_way_has_an_event_of_at_most_a_half():
 def test_outputs_that_hardly_recur_are_counted_in_the_second_half():
     x, y = (np.array([first, *"bc"] * 200, dtype=object) for first in "ad")
     on_x, on_y = choose_seen(x, y)
-    for one, hits in ((on_x, (300, 200)), (on_y, (200, 300))):
-        assert (one.pilot_hits_x, one.pilot_hits_y, one.pilot_runs, one.shows_nothing) == (*hits, 300, False)
+    for one, counts in ((on_x, (300, 200)), (on_y, (200, 300))):
+        assert (one.pilot_count_x, one.pilot_count_y, one.pilot_runs, one.shows_nothing) == (*counts, 300, False)
     assert set(on_y.event.values) == set("dbc")
     same, _ = choose_seen(x, x)
     assert same.shows_nothing

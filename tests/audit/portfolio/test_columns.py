@@ -43,7 +43,7 @@ def test_a_norm_that_differs_is_found():
     x, y = (np.stack([part.real, part.imag], axis=1) * size for part, size in zip(turn, sizes, strict=True))
     choice, promise = choose_event(cuts_of(x, y), PureDP(0.1), 10**5, 0.05)
     assert isinstance(choice.event, Scored)
-    assert min(choice.pilot_hits_x, choice.pilot_hits_y) == 0
+    assert min(choice.pilot_count_x, choice.pilot_count_y) == 0
     assert promise > 3.0
 
 

@@ -62,7 +62,7 @@ def sums(answers, size, rng):
 
 
 def signs(agree, size, rng):
-    """Signs that agree more often on x: each coordinate has the same law on both."""
+    """Signs that agree more often on x: each coordinate has the same distribution on both."""
     first = rng.normal(size=size)
     sign = np.where(rng.random(size) < agree, 1.0, -1.0) * np.sign(first)
     return np.column_stack([first, sign * np.abs(rng.normal(size=size))])
@@ -102,7 +102,9 @@ BIT_LOSSES = (np.random.default_rng(7).binomial(4, 0.6, 100_000) * 2 - 4) * math
     ],
 )
 def test_a_share_of_the_best_bound(draw, x, y, epsilon, pilot, fresh, best, share):
-    """Of a moved row neither cell shows more than half of the loss, and the parts of the other laws add up too."""
+    """Of a moved row neither cell shows more than half of the loss, and the parts of the other distributions add up
+    too.
+    """
     bound = bound_of_choice(draw, x, y, PureDP(epsilon), pilot, fresh=fresh)
     assert bound > share * best()
     assert draw is not noisy or bound < 2.0
@@ -150,7 +152,7 @@ def test_a_sum_is_the_log_ratio_of_independent_columns():
     np.testing.assert_array_equal(found, score.values(points.T))
 
 
-def test_equal_laws_teach_hardly_anything_and_constants_nothing():
+def test_equal_distributions_teach_hardly_anything_and_constants_nothing():
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(2, 20, 10_000))
     assert np.std(additive(Coordinates(20), x, y, 8).add_up(rng.normal(size=(20, 1_000)))) < 0.1

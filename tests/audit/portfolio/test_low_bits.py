@@ -22,19 +22,21 @@ def test_the_shares_of_the_lengths_add_up_to_the_probability_that_is_printed():
     assert "false with probability at most 1e-06" in str(LowBits(event, "x", Counts(**QUARTERS), 2.0, "epsilon"))
 
 
-QUARTERS = {"hits_x": 1, "runs_x": 4, "hits_y": 1, "runs_y": 4}
+QUARTERS = {"count_x": 1, "runs_x": 4, "count_y": 1, "runs_y": 4}
 
 
-def critical_hits(n, alpha):
-    """For each number of hits on y, the least hits on x, of n runs on each side, that refute 1-DP; n + 1 if none do."""
+def critical_counts(n, alpha):
+    """For each number of counts on y, the least counts on x, of n runs on each side, that refute 1-DP; n + 1 if none
+    do.
+    """
     found, least = [], 0
-    for hits_y in range(n + 1):
+    for count_y in range(n + 1):
         while least <= n:
-            counts = Counts(hits_x=least, runs_x=n, hits_y=hits_y, runs_y=n)
+            counts = Counts(count_x=least, runs_x=n, count_y=count_y, runs_y=n)
             if pvalue(counts, PureDP(1.0), alpha=alpha) <= alpha:
                 break
             least += 1
-        found.append(least)  # with more hits on y it is as large or larger
+        found.append(least)  # with more counts on y it is as large or larger
     return np.array(found)
 
 
@@ -47,7 +49,7 @@ def test_the_exact_size_of_the_union_of_the_shortest_lengths():
     for length in (50, 100, 200):
         assert length in _LENGTHS
         n = length // 2
-        critical = critical_hits(n, share)
+        critical = critical_counts(n, share)
         mass_y = binom.pmf(np.arange(n + 1), n, q[:, None])
         refuted = (mass_y * binom.sf(critical - 1, n, p[:, None])).sum(axis=1)
         assert 0.25 * share < refuted.max() <= share
@@ -57,8 +59,8 @@ def test_the_exact_size_of_the_union_of_the_shortest_lengths():
 
 def test_a_planted_leak_is_found_at_every_length_that_can_show_it(monkeypatch):
     """Each time at the share of the error probability of which the exact size is that of the union."""
-    levels, real = [], low_bits.strength_lower
-    monkeypatch.setattr(low_bits, "strength_lower", lambda *a, alpha: levels.append(alpha) or real(*a, alpha=alpha))
+    levels, real = [], low_bits.parameter_lower
+    monkeypatch.setattr(low_bits, "parameter_lower", lambda *a, alpha: levels.append(alpha) or real(*a, alpha=alpha))
     rng = np.random.default_rng(12)
     x, y = leaky(np.ones(20_000, bool), rng), leaky(np.zeros(20_000, bool), rng)
     choice = Choice(Intervals(((0.0, np.inf),)), "x", 1, 1, 2)

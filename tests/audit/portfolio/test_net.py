@@ -78,8 +78,8 @@ def test_counts_in_cells_are_those_of_every_event(name):
     net, fresh = Net.of(pilot(name)[2], CLAIMS[0], 10_000), KINDS[name](np.random.default_rng(2), 100)
     counted = net.cells.count(fresh)
     assert {int(part.sum()) for part in np.split(counted, np.cumsum(net.cells.sizes)[:-1])} == {100}
-    hits, read = net.hits(counted), [score.values(fresh) for score in net.cells.scores]
-    for index, own in list(enumerate(hits.tolist()))[:: 1 if len(hits) < 1_000 else 7]:
+    counts, read = net.counts(counted), [score.values(fresh) for score in net.cells.scores]
+    for index, own in list(enumerate(counts.tolist()))[:: 1 if len(counts) < 1_000 else 7]:
         event = net.event(index)
         if isinstance(event, Scored) and index % 50:  # reading objects takes milliseconds
             assert event.score is net.cells.scores[net.column[index]]
@@ -89,17 +89,17 @@ def test_counts_in_cells_are_those_of_every_event(name):
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_pilot_hits_are_those_of_the_events(name):
+def test_pilot_counts_are_those_of_the_events(name):
     """In all runs that a column was not learned or picked on; sums and tables learned crosswise have none."""
     x, y, cuts = pilot(name)
     for number, cut in enumerate(cuts):
         first = cut.column.first
-        assert cut.hits_x.sum() == cut.hits_y.sum() == cut.runs == 200 - first
+        assert cut.count_x.sum() == cut.count_y.sum() == cut.runs == 200 - first
         if not cut.column.is_ratio or first > 0:
-            cells = np.random.default_rng(number).random(len(cut.hits_x)) < 0.5
+            cells = np.random.default_rng(number).random(len(cut.count_x)) < 0.5
             event = cut.event(cells)
-            hits = event.count(x[first:]), event.count(y[first:])
-            assert hits == (cut.hits_x[cells].sum(), cut.hits_y[cells].sum()), str(event)
+            counts = event.count(x[first:]), event.count(y[first:])
+            assert counts == (cut.count_x[cells].sum(), cut.count_y[cells].sum()), str(event)
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -134,8 +134,8 @@ def test_the_net_of_two_outcomes_is_what_the_pilot_did_not_show(outcomes, third)
     cuts = cuts_of(coin(rng, 500), coin(rng, 500))
     net = Net.of(cuts, PureDP(1.0), 10_000)
     assert 0.0 < net.part < 0.5
-    assert (net.hits(net.cells.count(coin(rng, 500))) == 0).all()
-    on_x, on_y = (net.hits(net.cells.count(coin(rng, 10_000, times))) for times in (60, 0))
+    assert (net.counts(net.cells.count(coin(rng, 500))) == 0).all()
+    on_x, on_y = (net.counts(net.cells.count(coin(rng, 10_000, times))) for times in (60, 0))
     tested = net_test(on_x, on_y, 10_000, 10_000, PureDP(1.0), net.weights, alpha=1e-6)
     assert tested.bound > 1.0
     assert net.event(tested.index).contains(coin(rng, 100, 50)).sum() == 50
@@ -163,7 +163,7 @@ def test_an_interval_narrower_than_any_cell_of_the_curve_is_found_unseen():
     net = Net.of(cuts_of(*rng.laplace(size=(2, 5_000))), PureDP(1.0), 95_000)
     x, y = rng.laplace(size=95_000), rng.laplace(size=100_000)
     y = y[(y < 0.3) | (y > 0.3081)][:95_000]
-    on_x, on_y = (net.hits(net.cells.count(side)) for side in (x, y))
+    on_x, on_y = (net.counts(net.cells.count(side)) for side in (x, y))
     tested = net_test(on_x, on_y, 95_000, 95_000, PureDP(1.0), net.weights, alpha=0.01)
     assert tested.more_likely_on == "x"
     assert tested.bound > 1.0
@@ -176,9 +176,9 @@ def test_a_stretch_of_odd_density_is_one_event_across_the_edges_in_it():
     x[:150] = rng.uniform(0.3, 0.301, 150)
     cut = cut_columns([Column(Number(), x, y, is_output=True, is_part=True)])[0]
     wide = [at for at in np.flatnonzero(cut.width == RECURS).tolist() if cut.high[at] > cut.low[at] + 1]
-    hits = [(cut.hits_x[cut.places(at)].sum(), cut.hits_y[cut.places(at)].sum()) for at in wide]
-    assert max(on_x for on_x, _ in hits) >= 50
-    assert max(on_y for _, on_y in hits) < 10
+    counts = [(cut.count_x[cut.places(at)].sum(), cut.count_y[cut.places(at)].sum()) for at in wide]
+    assert max(on_x for on_x, _ in counts) >= 50
+    assert max(on_y for _, on_y in counts) < 10
 
 
 @pytest.mark.parametrize("kind", [numbers, texts])

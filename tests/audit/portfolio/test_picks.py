@@ -1,4 +1,4 @@
-"""Picks among thousands of candidates: each kind finds a leak that no column shows, and equal laws have none."""
+"""Picks among thousands of candidates: each kind finds a leak that no column shows, and equal ones have none."""
 
 import datetime
 import itertools
@@ -101,8 +101,8 @@ def test_a_leak_that_no_column_shows(draw, x, y, epsilon, pilot, words, least):
     assert words in str(choice.event)
     assert read_data(plain_data(choice.event)) == choice.event
     fresh = partial(draw, key=117) if y is ONE else draw
-    hits = [choice.event.count(fresh(data, 5_000 if y is ONE else 100_000, rng)) for data in (x, y)]
-    more, fewer = hits if choice.more_likely_on == "x" else hits[::-1]
+    counts = [choice.event.count(fresh(data, 5_000 if y is ONE else 100_000, rng)) for data in (x, y)]
+    more, fewer = counts if choice.more_likely_on == "x" else counts[::-1]
     assert math.log(more / max(fewer, 1)) >= least if least < math.inf else fewer == 0 < more
     if y is ONE:
         assert more > 1_250
@@ -119,7 +119,7 @@ def test_what_fewer_columns_show_is_not_tried_again():
     assert clear_pairs(Coordinates(20), x, y) is None
 
 
-def test_equal_laws_show_nothing():
+def test_equal_distributions_show_nothing():
     rng = np.random.default_rng(2)
     kinds = (rng.standard_cauchy, rng.normal, lambda size: rng.integers(0, 2, size).astype(float))
     for kind, width in itertools.product(kinds, (3, 20)):
@@ -193,13 +193,13 @@ def test_events_of_that_key():
     assert f"(output[…][1] where output[…][0] = 'key{LEAKING}')" in str(choice.event)
     assert read_data(plain_data(choice.event)) == choice.event
     # The loss of this key is 4; no place of the output tells more than e^0.1.
-    hits = [choice.event.count(outputs(leak, 500, key=LEAKING)) for leak in (0.0, 4.0)]
-    assert (choice.more_likely_on == "x") == (hits[0] > hits[1])
-    assert math.log(max(hits) / max(min(hits), 1)) > 2.0
+    counts = [choice.event.count(outputs(leak, 500, key=LEAKING)) for leak in (0.0, 4.0)]
+    assert (choice.more_likely_on == "x") == (counts[0] > counts[1])
+    assert math.log(max(counts) / max(min(counts), 1)) > 2.0
     assert choice.event.count(outputs(4.0, 500, key=LEAKING - 1)) < 0.1 * 500
 
 
-# How a number, a text or a date is written, which values hardly show; twins without the leak show none.
+# How a number, a text or a date is written, which values hardly show; variants without the leak show none.
 
 
 def odd_numbers(often, size, rng):
@@ -284,13 +284,13 @@ def outputs_of(name, often, size, rng):
 
 
 @pytest.mark.parametrize("name", NUMBERS | TEXTS)
-def test_a_leak_is_found_and_its_twin_shows_nothing(name):
+def test_a_leak_is_found_and_its_variant_shows_nothing(name):
     """Fresh runs refute 1-DP by the event of a pilot; without the leak, they do not refute 0-DP."""
     for often, claim, alpha in ((0.6, PureDP(1.0), 1e-6), (0.03, PureDP(0.0), 1e-7)):
         rng = np.random.default_rng(1)
         (pilot_x, x), (pilot_y, y) = ([outputs_of(name, p, 600, rng) for _ in range(2)] for p in (often, 0.03))
         choice, _ = choose_event(cuts_of(pilot_x, pilot_y), claim, 600, alpha)
-        counts = Counts(hits_x=choice.event.count(x), runs_x=600, hits_y=choice.event.count(y), runs_y=600)
+        counts = Counts(count_x=choice.event.count(x), runs_x=600, count_y=choice.event.count(y), runs_y=600)
         found = pvalue(counts if choice.more_likely_on == "x" else counts.swapped(), claim, alpha=alpha)
         assert (found <= alpha) is (often == 0.6)
         assert often == 0.03 or any(each in str(choice.event) for each in WORDS)

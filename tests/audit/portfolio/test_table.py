@@ -1,4 +1,4 @@
-"""Sets of outcomes: their order by shrunken log ratios, and the events that come of it, by exact laws."""
+"""Sets of outcomes: their order by shrunken log ratios, and the events that come of it, by exact distributions."""
 
 import math
 
@@ -19,33 +19,33 @@ def expected_bound(p, q, runs):
     return math.log(p / q) - 1.645 * math.sqrt((1 - p) / (p * runs) + (1 - q) / (q * runs))
 
 
-def best_bound(law_x, law_y, runs):
+def best_bound(distribution_x, distribution_y, runs):
     """Of all events {ratio ≥ t} with probability above 1e-3, in either direction."""
     found = []
-    for p, q in ((law_x, law_y), (law_y, law_x)):
+    for p, q in ((distribution_x, distribution_y), (distribution_y, distribution_x)):
         order = np.argsort(-p / q)
         sums = zip(p[order].cumsum()[:-1], q[order].cumsum()[:-1], strict=True)
         found += [expected_bound(a, b, runs) for a, b in sums if a > 1e-3]
     return max(found)
 
 
-def draw(values, law, size, rng):
-    return values[np.searchsorted(law.cumsum()[:-1], rng.random(size), side="right")]
+def draw(values, distribution, size, rng):
+    return values[np.searchsorted(distribution.cumsum()[:-1], rng.random(size), side="right")]
 
 
-def share_of_best(values, law_x, law_y, claim, runs, pilot, seed):
+def share_of_best(values, distribution_x, distribution_y, claim, runs, pilot, seed):
     """The chosen event's bound as a share of the best one, and the event."""
     rng = np.random.default_rng(seed)
-    cuts = cuts_of(draw(values, law_x, pilot, rng), draw(values, law_y, pilot, rng))
+    cuts = cuts_of(draw(values, distribution_x, pilot, rng), draw(values, distribution_y, pilot, rng))
     choice, _ = choose_event(cuts, claim, runs - pilot, 0.05)
     inside = choice.event.contains(values)
-    p, q = law_x[inside].sum(), law_y[inside].sum()
+    p, q = distribution_x[inside].sum(), distribution_y[inside].sum()
     p, q = (p, q) if choice.more_likely_on == "x" else (q, p)
-    return expected_bound(p, q, runs) / best_bound(law_x, law_y, runs), choice.event
+    return expected_bound(p, q, runs) / best_bound(distribution_x, distribution_y, runs), choice.event
 
 
 def tilted(log_ratios):
-    """Two laws with these log-likelihood ratios, up to a constant."""
+    """Two distributions with these log-likelihood ratios, up to a constant."""
     up, down = np.exp(log_ratios / 2), np.exp(-log_ratios / 2)
     return up / up.sum(), down / down.sum()
 
@@ -76,17 +76,19 @@ def test_counts_are_those_of_each_part(outputs):
 def test_a_misprinted_outcome_of_a_discrete_sampler():
     """One number in sixty has the wrong frequency: no half-line shows it, and a raw table follows the noise."""
     values = np.arange(-60, 61)
-    law_x, law_y = (np.exp(-0.5 * np.abs(values - moved)) for moved in (0, 1))
-    law_x[63] /= 0.6
-    law_x, law_y = law_x / law_x.sum(), law_y / law_y.sum()
-    found = [share_of_best(values, law_x, law_y, PureDP(0.5), 100_000, 5_000, seed)[0] for seed in range(9)]
+    distribution_x, distribution_y = (np.exp(-0.5 * np.abs(values - moved)) for moved in (0, 1))
+    distribution_x[63] /= 0.6
+    distribution_x, distribution_y = distribution_x / distribution_x.sum(), distribution_y / distribution_y.sum()
+    found = [
+        share_of_best(values, distribution_x, distribution_y, PureDP(0.5), 100_000, 5_000, seed)[0] for seed in range(9)
+    ]
     assert np.median(found) > 0.93  # 0.87 with raw log ratios
 
 
 def test_eight_thousand_outcomes_without_order():
     """Each vector of bits has its own ratio, so no coordinate and no sum says anything."""
-    law_x, law_y = tilted(0.4 * np.random.default_rng(3).choice([-1, 1], len(CODES)))
-    share, event = share_of_best(CODES, law_x, law_y, PureDP(0.1), 1_000_000, 50_000, seed=100)
+    distribution_x, distribution_y = tilted(0.4 * np.random.default_rng(3).choice([-1, 1], len(CODES)))
+    share, event = share_of_best(CODES, distribution_x, distribution_y, PureDP(0.1), 1_000_000, 50_000, seed=100)
     assert share > 0.68  # 0.6 with the 512 commonest outcomes
     assert len(str(event)) < 300
 
@@ -96,8 +98,8 @@ def test_eight_thousand_outcomes_without_order():
 def test_a_sum_with_exceptions():
     """Coordinates that lean, and outcomes that deviate from their sum: too many to be listed one by one."""
     rng = np.random.default_rng(3)
-    law_x, law_y = tilted(CODES @ rng.normal(0, 0.1, 13) + 0.4 * rng.choice([-1, 1], len(CODES)))
-    share, event = share_of_best(CODES, law_x, law_y, PureDP(0.1), 4_000_000, 200_000, seed=100)
+    distribution_x, distribution_y = tilted(CODES @ rng.normal(0, 0.1, 13) + 0.4 * rng.choice([-1, 1], len(CODES)))
+    share, event = share_of_best(CODES, distribution_x, distribution_y, PureDP(0.1), 4_000_000, 200_000, seed=100)
     assert share > 0.73  # 0.67 with the 512 commonest outcomes
     assert len(str(event)) < 300
     assert read_data(plain_data(event)) == event
@@ -115,18 +117,18 @@ def test_a_sum_with_exceptions():
 def test_thousands_of_labels(labels, pilot, strings):
     """The list of thousands of labels is stored as it is, and its text names a few."""
     values = np.arange(labels)
-    law_x, law_y = tilted(np.random.default_rng(5).choice([-0.5, 0.5], len(values)))
+    distribution_x, distribution_y = tilted(np.random.default_rng(5).choice([-0.5, 0.5], len(values)))
     if strings:
         values = np.array([f"w{value}" for value in values], dtype=object)
-    share, event = share_of_best(values, law_x, law_y, PureDP(0.5), 4_000_000, pilot, seed=1)
+    share, event = share_of_best(values, distribution_x, distribution_y, PureDP(0.5), 4_000_000, pilot, seed=1)
     assert share > 0.97
     assert isinstance(event, Outcomes)
     assert len(event.values) <= 16_384
     assert len(str(event)) < 120
 
 
-def test_the_best_set_of_equal_laws_does_not_look_better_than_it_is():
-    """The order of 40 outcomes follows the noise; their observed hits would show a difference of six errors."""
+def test_the_best_set_of_equal_distributions_does_not_look_better_than_it_is():
+    """The order of 40 outcomes follows the noise; their observed counts would show a difference of six errors."""
     rng = np.random.default_rng(0)
     for _ in range(20):
         (column,) = table_columns(*rng.integers(0, 40, (2, 40_000)))
@@ -154,7 +156,7 @@ def test_two_outcomes_of_any_kind_are_a_column_and_one_is_not():
         x, y = (as_outputs([pair[int(u < share)] for u in drawn], 200, "m") for share in (0.3, 0.7))
         choice, _ = choose_event(cuts_of(x, y), PureDP(0.5), 10_000, 0.05)
         assert not choice.shows_nothing
-        assert abs(choice.pilot_hits_x - choice.pilot_hits_y) > 60
+        assert abs(choice.pilot_count_x - choice.pilot_count_y) > 60
         assert list(table_columns(x[:1], x[:1])) == []
 
 

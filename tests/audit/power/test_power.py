@@ -18,7 +18,7 @@ from dpaudit.audit.power.joint_test_power import (
     critical_curve,
     equivalent_runs,
     guess_resolution,
-    likely_hits,
+    likely_counts,
     power_of_test,
     resolution,
     runs_needed,
@@ -45,11 +45,11 @@ def test_runs_needed_reach_the_power_and_hardly_more(claim, q, excess, power):
 
 @functools.cache
 def is_refuted(claim, n, m, x, y):
-    return pvalue(Counts(hits_x=x, runs_x=n, hits_y=y, runs_y=m), claim) <= 0.05
+    return pvalue(Counts(count_x=x, runs_x=n, count_y=y, runs_y=m), claim) <= 0.05
 
 
 def fewest_refuted(claim, n, m, y, low):
-    """Return the fewest hits on x, `low` or more, that the exact test refutes at .05, or n + 1."""
+    """Return the fewest counts on x, `low` or more, that the exact test refutes at .05, or n + 1."""
     high = low
     while high <= n and not is_refuted(claim, n, m, high, y):
         low, high = high + 1, 2 * high - low + 2  # at 1, 3, 7 … more
@@ -62,11 +62,11 @@ def fewest_refuted(claim, n, m, y, low):
 
 def exact_power(claim, n, m, q, excess):
     """Compute the power from the exact p-values of all counts, except for y of total probability 1e-6."""
-    p = float(claim.with_strength(claim.strength + excess).max_power(q)[0])
+    p = float(claim.with_parameter(claim.parameter + excess).max_power(q)[0])
     likely = range(int(binom.ppf(5e-7, m, q)), int(binom.isf(5e-7, m, q)) + 1)
     fewest, power = 0, 0.0
     for y in likely:
-        fewest = fewest_refuted(claim, n, m, y, fewest)  # with more hits on y it is as large or larger
+        fewest = fewest_refuted(claim, n, m, y, fewest)  # with more counts on y it is as large or larger
         power += binom.pmf(y, m, q) * binom.sf(fewest - 1, n, p)
     return power
 
@@ -90,7 +90,7 @@ def test_stated_power_against_enumeration(n, m, q):
     ],
     ids=str,
 )  # fmt: skip
-def test_stated_power_where_hits_are_few(claim, runs, q, excess):
+def test_stated_power_where_counts_are_few(claim, runs, q, excess):
     truth = exact_power(claim, runs, runs, q, excess)
     assert 0.2 < truth < 0.99
     assert power_of_test(claim, runs, runs, q, excess, alpha=0.05) == pytest.approx(truth, abs=0.03)
@@ -109,8 +109,8 @@ def test_stated_power_against_tables(claim, runs, q, excess):
     """Excesses at power .8, computed once from exact p-values.
 
     For 70 counts y within 4 standard deviations, bisection finds the fewest x with pvalue <= .05. In between, the
-    difference from the fewest x of an ellipse of 1.645 is linear in y. The power is summed over the binomial laws and
-    solved for the excess.
+    difference from the fewest x of an ellipse of 1.645 is linear in y. The power is summed over the binomial
+    distributions and solved for the excess.
     """
     assert power_of_test(claim, runs, runs, q, excess, alpha=0.05) == pytest.approx(0.8, abs=0.02)
 
@@ -141,10 +141,10 @@ def test_where_nothing_or_anything_is_found_and_impossible_plans():
 
 
 def p_of(claim, n, m, alpha, x, y):
-    """Return the exact p-value in units of alpha; 0 if there are more hits than runs."""
+    """Return the exact p-value in units of alpha; 0 if there are more counts than runs."""
     if x > n:
         return 0.0
-    return pvalue(Counts(hits_x=int(x), runs_x=n, hits_y=int(y), runs_y=m), claim, alpha=alpha) / alpha
+    return pvalue(Counts(count_x=int(x), runs_x=n, count_y=int(y), runs_y=m), claim, alpha=alpha) / alpha
 
 
 @pytest.mark.parametrize(
@@ -159,9 +159,9 @@ def p_of(claim, n, m, alpha, x, y):
     ],
     ids=str,
 )  # fmt: skip
-def test_few_hits_are_refuted_from_the_curve_on_and_no_fewer(claim, n, m, q, alpha):
+def test_few_counts_are_refuted_from_the_curve_on_and_no_fewer(claim, n, m, q, alpha):
     """Up to p-values that alpha separates by chance: 6% above it or 7% below it at most."""
-    low, high = likely_hits(m, q)
+    low, high = likely_counts(m, q)
     y = np.arange(low, high + 1.0)
     curve = critical_curve(claim, n, m, q, alpha, y)
     for at in range(0, len(y), max(len(y) // 6, 1)):
@@ -175,17 +175,17 @@ def test_few_hits_are_refuted_from_the_curve_on_and_no_fewer(claim, n, m, q, alp
     [(PureDP(1.0), 0.268), (ApproxDP(1.0, 0.05), 0.1), (GaussianDP(1.0), 1e-3), (RenyiDP(4.0, 1.0), 0.3)],
     ids=str,
 )
-def test_many_hits_on_the_curve_have_a_pvalue_near_alpha(claim, q, alpha):
+def test_many_counts_on_the_curve_have_a_pvalue_near_alpha(claim, q, alpha):
     """Within .02 standard errors: 4% at alpha .05, and 9% at 1e-5."""
     n = 1_000_000
     y = np.round(n * q + np.array([-3.0, 0.0, 3.0]) * math.sqrt(n * q * (1.0 - q)))
-    for hits_y, x in zip(y, critical_curve(claim, n, n, q, alpha, y), strict=True):
-        assert p_of(claim, n, n, alpha, x, hits_y) == pytest.approx(1.0, abs=0.04 if alpha == 0.05 else 0.09)
+    for count_y, x in zip(y, critical_curve(claim, n, n, q, alpha, y), strict=True):
+        assert p_of(claim, n, n, alpha, x, count_y) == pytest.approx(1.0, abs=0.04 if alpha == 0.05 else 0.09)
 
 
 @pytest.mark.parametrize(("n", "m"), [(3_000, 100), (100_000, 100_000)])
 def test_a_region_has_its_probability(n, m):
-    """1 for all counts, 0 for none, and the tail of a binomial law, which grows with p, for some hits on x."""
+    """1 for all counts, 0 for none, and a binomial tail, which grows with p, for some counts on x."""
     claim = PureDP(1.0)
     boundary = RegionProbabilities.of(claim, claim, n, m, 0.3, 0.6)
     always, never, some = (np.full(len(boundary.y), each) for each in (0.0, n + 1.0, math.floor(0.6 * n)))

@@ -9,7 +9,7 @@ from scipy import stats
 
 from dpaudit import AddRemove, ApproxDP, PureDP, Verdict, check, epsilon_lower
 from dpaudit.audit.errors import ClaimError, DatasetError, MechanismError, OptionError
-from dpaudit.audit.inference.event_test import Counts, Directed, directed, strength_lower
+from dpaudit.audit.inference.event_test import Counts, Directed, directed, parameter_lower
 from dpaudit.audit.printing import rounded_down
 from dpaudit.domains import Within
 
@@ -115,7 +115,7 @@ def test_epsilon_lower(counts, delta):
     p, n, q, m = counts
     exact = epsilon_lower(*counts, alpha=0.05, delta=delta)
     claim = ApproxDP(0.0, delta) if delta else PureDP(0.0)
-    assert exact == strength_lower(Counts(hits_x=p, runs_x=n, hits_y=q, runs_y=m), claim, alpha=0.05)
+    assert exact == parameter_lower(Counts(count_x=p, runs_x=n, count_y=q, runs_y=m), claim, alpha=0.05)
     peer = epsilon_lower(*counts, alpha=0.05, delta=delta, method="clopper-pearson")
     low = stats.beta.ppf(0.025, p, n - p + 1) if p else 0.0
     high = stats.beta.ppf(0.975, q + 1, m - q) if q < m else 1.0
@@ -138,8 +138,8 @@ class OneWay(PureDP):
     more: float = 1.0
     is_reversed: bool = False
 
-    def with_strength(self, strength):
-        return OneWay(strength, self.more, self.is_reversed)
+    def with_parameter(self, parameter):
+        return OneWay(parameter, self.more, self.is_reversed)
 
     def reversed(self):
         """ε belongs to the family in either direction; the other one allows `more`."""
@@ -155,7 +155,7 @@ def test_each_direction_is_held_to_its_own_boundary():
     tight = OneWay(1.0)  # 1 from x to y, 2 from y to x
     assert tight.reversed() == OneWay(2.0, is_reversed=True)
     assert tight.reversed().reversed() == tight
-    counts = Counts(hits_x=1, runs_x=9, hits_y=5, runs_y=9)
+    counts = Counts(count_x=1, runs_x=9, count_y=5, runs_y=9)
     assert directed(tight, counts, "y") == Directed(tight.reversed(), counts.swapped())
     assert check(one_sided, "x", "y", claim=tight, runs=60_000).is_refuted
     assert not check(one_sided, "y", "x", claim=tight, runs=60_000).is_refuted  # its 1.5 now stands against 2

@@ -33,17 +33,17 @@ def compositions(total, parts):
     return [(first, *rest) for first in range(total + 1) for rest in compositions(total - first, parts - 1)]
 
 
-def laws(cells, steps):
+def distributions(cells, steps):
     """Probabilities on a grid that holds the corners, and some next to them."""
-    found = [tuple(count / steps for count in law) for law in compositions(steps, cells)]
-    return [*found, *(tuple(0.999 * p + 0.001 / cells for p in law) for law in found)]
+    found = [tuple(count / steps for count in distribution) for distribution in compositions(steps, cells)]
+    return [*found, *(tuple(0.999 * p + 0.001 / cells for p in distribution) for distribution in found)]
 
 
 def failure_rates(cells, runs, steps, upper):
-    """For every pair of laws, the probability that an upper limit lies below their total variation distance."""
+    """For every pair of distributions, the probability that an upper limit is below their total variation."""
     outcomes = np.array(compositions(runs, cells))
-    at = laws(cells, steps)
-    chances = np.array([stats.multinomial.pmf(outcomes, runs, law) for law in at])
+    at = distributions(cells, steps)
+    chances = np.array([stats.multinomial.pmf(outcomes, runs, distribution) for distribution in at])
     limit = np.array([[upper(x, y) for y in outcomes.tolist()] for x in outcomes.tolist()])
     for (i, p), (j, q) in itertools.product(enumerate(at), repeat=2):
         distance = 0.5 * sum(abs(a - b) for a, b in zip(p, q, strict=True))
@@ -80,9 +80,9 @@ def test_counted_in_full_what_has_no_cell_is_covered_too():
 def pairs_of_counts(seed, many=40):
     rng = np.random.default_rng(seed)
     for _ in range(many):
-        law = rng.dirichlet(np.ones(rng.integers(2, 7)))
+        distribution = rng.dirichlet(np.ones(rng.integers(2, 7)))
         runs = int(rng.integers(1, 10 ** rng.integers(1, 7)))
-        yield rng.multinomial(runs, law).tolist(), rng.multinomial(runs, law).tolist(), runs
+        yield rng.multinomial(runs, distribution).tolist(), rng.multinomial(runs, distribution).tolist(), runs
 
 
 def test_the_upper_limit_is_the_largest_over_all_sets_of_cells():
@@ -124,10 +124,10 @@ VERSIONS = {
 
 
 @pytest.mark.parametrize(("kind", "sequential"), [*((kind, False) for kind in VERSIONS), ("numbers", True)])
-def test_twins_pass_and_others_do_not(kind, sequential):
-    old, twin, other = VERSIONS[kind]
+def test_variants_pass_and_others_do_not(kind, sequential):
+    old, variant, other = VERSIONS[kind]
     options = {"runs": 1_000, "jobs": 1, "sequential": sequential, "bits": False}
-    assert check_equivalence(old, twin, ROWS, alpha=RARE, **options).verdict is Verdict.NOT_REFUTED
+    assert check_equivalence(old, variant, ROWS, alpha=RARE, **options).verdict is Verdict.NOT_REFUTED
     assert check_equivalence(old, other, ROWS, alpha=RARE, **options).is_refuted
 
 
@@ -195,9 +195,9 @@ def test_outcomes_that_the_pilot_missed_count_as_different():
 
     found = compare(lambda rows, size, rng: rng.integers(2, size=size), leaking, margin=0.1)
     assert found.counts_unlisted
-    assert found.cells.hits_y[-1] > 20
-    assert found.upper >= total_variation_upper(found.cells.hits_x, found.cells.hits_y, alpha=RARE / 2)
-    observed = sum(max(b - a, 0) for a, b in zip(found.cells.hits_x, found.cells.hits_y, strict=True))
+    assert found.cells.count_y[-1] > 20
+    assert found.upper >= total_variation_upper(found.cells.count_x, found.cells.count_y, alpha=RARE / 2)
+    observed = sum(max(b - a, 0) for a, b in zip(found.cells.count_x, found.cells.count_y, strict=True))
     assert found.upper > observed / found.cells.runs_x > rare / 2
 
 

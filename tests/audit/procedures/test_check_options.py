@@ -73,7 +73,7 @@ def test_a_misspelt_option_is_an_error_that_names_the_option_meant(function):
 def test_options_by_place_are_refused():
     with pytest.raises(UnknownOptionError, match=r"takes only mechanism, x, y by place; .* claim=PureDP"):
         dp.check(noisy, [1], [], dp.PureDP(1.0))
-    with pytest.raises(UnknownOptionError, match=r"only hits_x, runs_x, hits_y, runs_y by place; .* as alpha=0.05"):
+    with pytest.raises(UnknownOptionError, match=r"only count_x, runs_x, count_y, runs_y by place; .* as alpha=0.05"):
         dp.epsilon_lower(1, 2, 0, 2, 0.05)
 
 
@@ -83,7 +83,7 @@ def untouched(dataset, size, rng):
 
 REFUSED = [
     ("alpha", 1e-12, "alpha="), ("runs", 39, "is not a number of runs"), ("seconds", 1.0, "sequential=True"),
-    ("name", "a\nb", r"name='a\\nb' is not a name; use one line of text"), ("on_look", print, "on_look is for"),
+    ("name", "a\nb", r"name='a\\nb' is not a name; use one line of text"), ("on_interim", print, "on_interim is for"),
     ("bits", np.array(["warn"]), 'is unknown; use "warn", True or False'),
 ]  # fmt: skip
 
@@ -93,7 +93,7 @@ def test_a_value_that_cannot_be_is_refused_before_the_first_run(option, value, m
     """`tests/audit/test_options.py` gives all parameters of all functions such values."""
     with pytest.raises((OptionError, ClaimError), match=message):
         audit(untouched, **{"claim": 1.0, option: value})
-    if option in ("bits", "on_look"):
+    if option in ("bits", "on_interim"):
         with pytest.raises(OptionError, match=message):
             search(untouched, **{"claim": 1.0, "adjacency": "local", option: value})
 

@@ -136,16 +136,16 @@ def test_a_small_alpha_is_refused_by_the_number_passed():
 
 def test_intervals_of_cells_refute():
     names, on_x, on_y = ("a", "b", "c"), (7_000, 2_000, 1_000), (2_000, 3_000, 5_000)
-    counts = CellCounts(names=names, hits_x=on_x, hits_y=on_y, alpha=0.05, n_known=3, scope="s")
+    counts = CellCounts(names=names, count_x=on_x, count_y=on_y, alpha=0.05, n_known=3, scope="s")
     largest = np.log(5.0)
-    assert 1.4 < counts.strength_lower(dp.PureDP(1.0)) < largest
-    assert counts.strength_lower(dp.PureDP(1.0)) >= counts.maximum().lower
-    assert counts.strength_lower(dp.RenyiDP(2.0, 0.1)) >= counts.renyi_lower(2.0)
-    mirrored = CellCounts(names=names, hits_x=on_y[::-1], hits_y=on_x[::-1], alpha=0.05, n_known=3, scope="s")
+    assert 1.4 < counts.parameter_lower(dp.PureDP(1.0)) < largest
+    assert counts.parameter_lower(dp.PureDP(1.0)) >= counts.maximum().lower
+    assert counts.parameter_lower(dp.RenyiDP(2.0, 0.1)) >= counts.renyi_lower(2.0)
+    mirrored = CellCounts(names=names, count_x=on_y[::-1], count_y=on_x[::-1], alpha=0.05, n_known=3, scope="s")
     delta = max(float(each.band().profile(1.0)[0]) for each in (counts, mirrored))
-    assert counts.strength_lower(dp.ApproxDP(1.0, 1e-3, bound_on="delta")) == pytest.approx(delta, rel=1e-6)
+    assert counts.parameter_lower(dp.ApproxDP(1.0, 1e-3, bound_on="delta")) == pytest.approx(delta, rel=1e-6)
     for claim in (dp.PureDP(1.0), dp.ZeroConcentratedDP(0.5), dp.ApproxDP(1.0, 1e-3)):
-        assert mirrored.strength_lower(claim) == pytest.approx(counts.strength_lower(claim), rel=1e-9)
+        assert mirrored.parameter_lower(claim) == pytest.approx(counts.parameter_lower(claim), rel=1e-9)
 
 
 def test_a_refutation_by_cells_is_said():
@@ -156,7 +156,7 @@ def test_a_refutation_by_cells_is_said():
 
     result = check(weights, 0, 1, claim=dp.PureDP(1.0), runs=40_000, cells=4, jobs=1)
     assert result.is_refuted
-    assert result.bound >= result.cells.strength_lower(result.claim) > 1.0
+    assert result.bound >= result.cells.parameter_lower(result.claim) > 1.0
     shares = dict(result.error_budget.shares)
     assert shares.keys() == {"event test", f"{result.net_events:,} plain events together", "cell intervals"}
     assert sum(shares.values()) == pytest.approx(0.05)
@@ -170,5 +170,5 @@ def test_a_frequent_plain_event_is_told_by_its_complement():
     result = dp.check_outputs(xs, ys, claim=dp.PureDP(1.0), seed=0)
     assert result.is_refuted
     assert result.more_likely_on == "x"
-    assert result.counts.hits_y == 0
+    assert result.counts.count_y == 0
     assert result.event.contains(as_outputs([None, True, False], 3, "m")).tolist() == [True, False, False]

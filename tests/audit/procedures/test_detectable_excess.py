@@ -43,8 +43,8 @@ def test_the_mu_of_an_approximate_claim_attains_its_delta(epsilon, delta):
 
 @pytest.mark.parametrize("claim", GAUSSIAN, ids=str)
 def test_events_of_gaussian_noise_lie_under_the_stronger_claim(claim):
-    excess = 0.5 * claim.strength
-    stronger = claim.with_strength(claim.strength + excess)
+    excess = 0.5 * claim.parameter
+    stronger = claim.with_parameter(claim.parameter + excess)
     for q in (1e-6, 1e-3, 0.1, 0.5, 0.9):
         p, rest = power_at(claim, excess, q, GaussianNoise())
         assert p == pytest.approx(float(ndtr(ndtri(q) + stronger.gaussian_mu)))
@@ -77,8 +77,8 @@ def test_a_rare_event_leaves_fewer_runs_to_count():
 
 def test_the_counts_say_whether_noise_can_be_gaussian():
     claim, runs = ApproxDP(1.0, 1e-3), 100_000
-    like_laplace = Counts(hits_x=49_000, runs_x=runs, hits_y=18_000, runs_y=runs)
-    like_gaussian = Counts(hits_x=1_000, runs_x=runs, hits_y=500, runs_y=runs)
+    like_laplace = Counts(count_x=49_000, runs_x=runs, count_y=18_000, runs_y=runs)
+    like_gaussian = Counts(count_x=1_000, runs_x=runs, count_y=500, runs_y=runs)
     stated = [detectable(claim, each, runs, UNKNOWN, alpha=0.05, power=0.95) for each in (like_laplace, like_gaussian)]
     assert [each.basis for each in stated] == ["event", "gaussian"]
     assert stated[0].excess < 0.05 < 0.3 < stated[1].excess
@@ -94,7 +94,7 @@ def test_the_counts_say_whether_noise_can_be_gaussian():
 @pytest.mark.parametrize(("p", "q"), [(0.5, 0.18), (0.01, 0.003)])
 def test_an_excess_that_is_detected_may_be(claim, p, q):
     for runs in (1_000, 1_000_000):
-        counts = Counts(hits_x=round(p * runs), runs_x=runs, hits_y=round(q * runs), runs_y=runs)
+        counts = Counts(count_x=round(p * runs), runs_x=runs, count_y=round(q * runs), runs_y=runs)
         found = detectable_sequentially(claim, counts, runs, UNKNOWN, alpha=0.01, power=0.9).excess
         assert may_detect(claim, counts, runs, min(found, 5.0), alpha=0.01, power=0.9)
         assert not may_detect(claim, counts, runs, min(found, 5.0) / 1_000, alpha=0.01, power=0.9)
@@ -145,7 +145,7 @@ def test_the_stated_excess_of_an_approximate_claim_is_found():
 
 
 def test_wealth_moved_to_another_direction_is_fair():
-    """Each of a pair's four fates, over laws on the line: the mean factor of every account is at most 1."""
+    """Each of a pair's four fates, over distributions on the line: the mean factor of every account is at most 1."""
     from dpaudit.audit.inference.betting_test import NO_PAIRS, JointCounts, Line, Wealth
 
     lines, start = [[Line(2.0, 0.1), Line(1.5, 0.2)]], Wealth.start(1)
@@ -167,7 +167,7 @@ def test_wealth_moved_to_another_direction_is_fair():
 def test_events_as_likely_lie_on_the_stronger_boundary(p, share, excess):
     for claim in (PureDP(1.0), ApproxDP(0.5, 0.05), ApproxDP(2.0, 1e-5), GaussianDP(1.0), RenyiDP(2.0, 0.3)):
         event = event_of(claim, excess, AsLikely(p, max(share * p, 1e-9)))
-        stronger = claim.with_strength(claim.strength + excess)
+        stronger = claim.with_parameter(claim.parameter + excess)
         boundary, rest = stronger.max_power(event.q)
         if 2.0 * float(stronger.max_power(0.0)[0]) > p:
             assert event.q == max(share * p, 1e-9), "no q shows the excess at that p"
@@ -178,14 +178,14 @@ def test_events_as_likely_lie_on_the_stronger_boundary(p, share, excess):
 
 def test_an_excess_that_says_nothing_for_gaussian_noise_is_stated_for_what_the_runs_show():
     claim, few = ApproxDP(1.0, 1e-6), 200
-    chance = Counts(hits_x=8, runs_x=few, hits_y=14, runs_y=few)
+    chance = Counts(count_x=8, runs_x=few, count_y=14, runs_y=few)
     errors = {"alpha": 1e-3, "power": 0.95}
     short = detectable(claim, chance, 2 * few, UNKNOWN, **errors)
     assert short.basis == "common"
     assert 0.5 < short.excess < 1.0
-    shown = Counts(hits_x=40_000, runs_x=100_000, hits_y=30_000, runs_y=100_000)
+    shown = Counts(count_x=40_000, runs_x=100_000, count_y=30_000, runs_y=100_000)
     assert detectable(ApproxDP(1.0, 1e-12), shown, 100_000, UNKNOWN, **errors).basis == "event"
-    none_shown = Counts(hits_x=200, runs_x=3_000, hits_y=210, runs_y=3_000)
+    none_shown = Counts(count_x=200, runs_x=3_000, count_y=210, runs_y=3_000)
     long = detectable(claim, none_shown, 5_000, UNKNOWN, **errors)
     assert long.basis == "gaussian"  # so many runs would show a difference
     assert long.excess > 1.0
@@ -193,18 +193,18 @@ def test_an_excess_that_says_nothing_for_gaussian_noise_is_stated_for_what_the_r
     assert discrete.basis == "event"  # no Gaussian noise has outputs that recur
 
 
-def _half(hits):
-    return Counts(hits_x=hits, runs_x=2_000, hits_y=hits, runs_y=2_000)
+def _half(counts):
+    return Counts(count_x=counts, runs_x=2_000, count_y=counts, runs_y=2_000)
 
 
 def test_what_the_choice_loses_is_part_of_the_stated_excess():
     """In a learned interval outputs of neither end belong to the best one; of outcomes nothing is lost."""
     claim, errors = PureDP(1.0), {"alpha": 0.05, "power": 0.95}
-    counts = Counts(hits_x=950, runs_x=13_000, hits_y=345, runs_y=13_000)
+    counts = Counts(count_x=950, runs_x=13_000, count_y=345, runs_y=13_000)
     stated = {
-        (ends, hits): detectable(claim, counts, 20_000, Learned(_half(hits), ends), **errors)
+        (ends, seen): detectable(claim, counts, 20_000, Learned(_half(seen), ends), **errors)
         for ends in (0, 1, 2)
-        for hits in (60, 160)
+        for seen in (60, 160)
     }
     excess = {each: found.excess for each, found in stated.items()}
     assert excess[0, 60] == excess[0, 160] < excess[2, 160] < excess[2, 60] < 2.5 * excess[0, 60]
@@ -213,10 +213,10 @@ def test_what_the_choice_loses_is_part_of_the_stated_excess():
 
 def test_a_second_event_that_shows_nothing_is_part_of_the_stated_excess():
     claim, errors = PureDP(1.0), {"alpha": 0.05, "power": 0.95}
-    first = Counts(hits_x=980, runs_x=13_000, hits_y=360, runs_y=13_000)
+    first = Counts(count_x=980, runs_x=13_000, count_y=360, runs_y=13_000)
 
     def stated(on_x, on_y):
-        against = Counts(hits_x=on_x, runs_x=13_000, hits_y=on_y, runs_y=13_000)
+        against = Counts(count_x=on_x, runs_x=13_000, count_y=on_y, runs_y=13_000)
         guesses = Guesses(right=1_200, wrong=441, runs=25_500)
         other = OtherDirection(event=Outcomes((1,)), counts=against, guesses=guesses)
         return detectable_by_guesses(claim, other, first, 20_000, UNKNOWN, **errors).excess
@@ -228,8 +228,8 @@ EVENT = Intervals(((0.0, 1.0),))
 MAIN = 100_000
 
 
-def choice(hits_x, hits_y, more_likely_on="x", runs=100_000, **options):
-    return Choice(EVENT, more_likely_on, hits_x, hits_y, runs, **options)
+def choice(count_x, count_y, more_likely_on="x", runs=100_000, **options):
+    return Choice(EVENT, more_likely_on, count_x, count_y, runs, **options)
 
 
 @pytest.mark.parametrize("epsilon", [1.0, 2.0, 6.0])

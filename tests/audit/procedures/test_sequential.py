@@ -1,4 +1,4 @@
-"""Sequential audits: valid at every look, the same on any number of workers, within the time allowed."""
+"""Sequential audits: valid at every interim analysis, the same on any number of workers, within the time allowed."""
 
 import math
 import time
@@ -61,9 +61,9 @@ def test_the_grid_increases_and_decides_just_above_the_claim(claim):
     members = grid_of_members(claim)
     assert np.all(np.diff(members) > 0)
     assert members[0] > 0
-    assert members[-1] < claim.max_strength
-    above = min(member for member in members if member > claim.strength)
-    assert above - claim.strength <= 1e-6 * max(claim.strength, 0.1) * 1.01
+    assert members[-1] < claim.max_parameter
+    above = min(member for member in members if member > claim.parameter)
+    assert above - claim.parameter <= 1e-6 * max(claim.parameter, 0.1) * 1.01
 
 
 @pytest.mark.evidence
@@ -88,7 +88,7 @@ def test_a_broken_claim_is_refuted_early():
     assert result.runs <= 300
     slow = check(partial(laplace, epsilon=1.3), 0.0, 1.0, claim=PureDP(1.0), sequential=True, jobs=1, bits=False)
     assert slow.is_refuted
-    assert all(look.pvalue > slow.alpha for look in slow.looks[:-1])
+    assert all(look.pvalue > slow.alpha for look in slow.interim_analyses[:-1])
 
 
 def leak(dataset, size, rng):
@@ -103,9 +103,9 @@ def test_the_event_shown_is_the_one_that_refutes(monkeypatch, most):
     monkeypatch.setattr("dpaudit.audit.procedures.sequential._KEPT", most)
     result = check(leak, 0, 1, claim=PureDP(1.0), sequential=True, runs=50_000, bits=False, jobs=1)
     assert result.is_refuted
-    hits = (result.counts.hits_x, result.counts.hits_y)[:: 1 if result.more_likely_on == "x" else -1]
-    assert hits[0] > 10
-    assert hits[1] == 0
+    counts = (result.counts.count_x, result.counts.count_y)[:: 1 if result.more_likely_on == "x" else -1]
+    assert counts[0] > 10
+    assert counts[1] == 0
     assert result.counts.runs_x == result.runs
 
 
@@ -115,7 +115,7 @@ def test_workers_do_not_change_a_number():
 
 
 def test_batches_beyond_what_is_kept_are_counted_alike(monkeypatch):
-    """With little kept, most batches are counted in the workers, and hits still agree with the law."""
+    """With little kept, most batches are counted in the workers, and counts still agree with the distribution."""
     monkeypatch.setattr("dpaudit.audit.procedures.sequential._KEPT", 2_000)
     monkeypatch.setattr("dpaudit.audit.procedures.sequential._KEPT_NUMBERS", 2_000)
     one, two = (
@@ -144,12 +144,12 @@ def test_the_final_test_finds_what_an_audit_of_fixed_size_finds():
     assert result.pvalue <= result.alpha
     assert result.runs == 4_500
     assert "by the final test" in str(result)
-    assert result.looks[-1].bound == result.bound
-    assert result.looks[-2].bound < 1.0
+    assert result.interim_analyses[-1].bound == result.bound
+    assert result.interim_analyses[-2].bound < 1.0
 
 
 def test_an_audit_that_is_stopped_has_no_final_test():
-    result = check(laplace, 0.0, 1.0, claim=PureDP(1.0), runs=5_000, sequential=True, on_look=lambda look: True)
+    result = check(laplace, 0.0, 1.0, claim=PureDP(1.0), runs=5_000, sequential=True, on_interim=lambda look: True)
     assert (result.is_closed, result.final_alpha, result.stopped) == (False, 0.025, "request")
     assert dict(result.error_budget.shares) == {"betting test": 0.025, "final test": 0.025}
     open_ended = check(laplace, 0.0, 1.0, claim=PureDP(1.0), runs=500, sequential=True, seconds=math.inf)
@@ -159,18 +159,22 @@ def test_an_audit_that_is_stopped_has_no_final_test():
 
 def test_an_audit_that_is_stopped_before_its_planned_runs_does_not_reach_its_resolution():
     options = {"claim": PureDP(1.0), "sequential": True, "resolution": 0.1, "bits": False}
-    result = check(laplace, 0.0, 1.0, **options, on_look=lambda look: look.runs > 200)
+    result = check(laplace, 0.0, 1.0, **options, on_interim=lambda look: look.runs > 200)
     assert result.stopped == "request"
     assert (result.verdict, result.requested_resolution) == (Verdict.INCONCLUSIVE, 0.1)
 
 
 def test_looks_tell_the_course():
     seen = []
-    result = check(laplace, 0.0, 1.0, claim=PureDP(1.0), runs=1_000, sequential=True, on_look=seen.append, bits=False)
-    assert len(seen) == len(result.looks)
-    assert tuple(seen[:-1]) == result.looks[:-1]  # each is told after its batch, the last one before the final test
-    runs = [look.runs for look in result.looks]
-    bounds = [look.bound for look in result.looks]
+    result = check(
+        laplace, 0.0, 1.0, claim=PureDP(1.0), runs=1_000, sequential=True, on_interim=seen.append, bits=False
+    )
+    assert len(seen) == len(result.interim_analyses)
+    assert (
+        tuple(seen[:-1]) == result.interim_analyses[:-1]
+    )  # each is told after its batch, the last one before the final test
+    runs = [look.runs for look in result.interim_analyses]
+    bounds = [look.bound for look in result.interim_analyses]
     assert runs == np.cumsum(batch_sizes(1_000)).tolist()
     assert bounds == sorted(bounds)
     assert result.stopped == "runs"
@@ -179,7 +183,9 @@ def test_looks_tell_the_course():
 
 
 def test_health_checks_share_their_error_over_the_looks(monkeypatch):
-    """Half of the error goes to the last planned look, the other half to all looks at which the audit may stop."""
+    """Half of the error goes to the last planned interim analysis, the other half to all looks at which the audit may
+    stop.
+    """
     shares = []
 
     def examined(*arguments, alpha, **names):
@@ -188,11 +194,11 @@ def test_health_checks_share_their_error_over_the_looks(monkeypatch):
 
     monkeypatch.setattr("dpaudit.audit.procedures.check.examine", examined)
     options = {"claim": PureDP(1.0), "runs": 200, "sequential": True, "bits": False}
-    n_looks = len(check(laplace, 0.0, 1.0, **options).looks)
-    stops = range(2, n_looks, 8)
+    n_interim_analyses = len(check(laplace, 0.0, 1.0, **options).interim_analyses)
+    stops = range(2, n_interim_analyses, 8)
     for stop in stops:
         seen = []
-        check(laplace, 0.0, 1.0, **options, on_look=lambda look: seen.append(look) or len(seen) == stop)  # noqa: B023
+        check(laplace, 0.0, 1.0, **options, on_interim=lambda look: seen.append(look) or len(seen) == stop)  # noqa: B023
     assert shares[0] == 0.5
     assert shares[1:] == pytest.approx([3 / (math.pi * look) ** 2 for look in stops])
     assert sum(3 / (math.pi * look) ** 2 for look in range(1, 100_000)) < 0.5

@@ -9,14 +9,14 @@ from dpaudit import ApproxDP, PureDP
 from dpaudit.audit.events.events import Intervals
 from dpaudit.audit.guesses.canary_guesses import CanaryGuesses, CanaryTest
 from dpaudit.audit.inference.event_test import Counts
-from dpaudit.audit.results.audit_result import AuditResult, FixedSizeResult, Look, Pair, SequentialResult
+from dpaudit.audit.results.audit_result import AuditResult, FixedSizeResult, InterimAnalysis, Pair, SequentialResult
 from dpaudit.audit.results.canary_result import CanaryResult, ScoreSketch
 from dpaudit.audit.results.statement_result import Point, StatementResult
 
 AUDIT = FixedSizeResult(
     mechanism="noisy count", claim=PureDP(1.0), event=Intervals(((-math.inf, -0.25),)), more_likely_on="x",
     pair=Pair(x="3 rows", y="2 rows", difference="row 2 removed", adjacency="add/remove", distance=1),
-    counts=Counts(hits_x=600, runs_x=950, hits_y=200, runs_y=951), alpha=0.05, pvalue=0.01, bound=1.25,
+    counts=Counts(count_x=600, runs_x=950, count_y=200, runs_y=951), alpha=0.05, pvalue=0.01, bound=1.25,
     resolution=0.5, power=0.95, runs=1_000, pilot_runs=49, seed=7, notes=("one", "two"),
     versions=(("dpaudit", "0.1.0"), ("numpy", "2.0.0")), environment={"seconds": 1.5},
 )  # fmt: skip
@@ -32,7 +32,7 @@ STATEMENT = StatementResult(
 def stopped(audit: AuditResult, **options: object) -> SequentialResult:
     """The result as one of a sequential audit, which stopped."""
     common = {each.name: getattr(audit, each.name) for each in dataclasses.fields(AuditResult)}
-    return SequentialResult(**common | {"looks": (Look(10, 0.0, 1.0),)} | options)
+    return SequentialResult(**common | {"interim_analyses": (InterimAnalysis(10, 0.0, 1.0),)} | options)
 
 
 TESTS = (CanaryTest("betting", 1_000, 0.025), CanaryTest("counts", 100, 0.0125), CanaryTest("counts", 1_000, 0.0125))

@@ -59,12 +59,12 @@ def test_the_same_mechanism_is_the_same():
 
 
 def negated(answer, size, rng):
-    """The law of `laplace(1.0)`, from the same random numbers."""
+    """The distribution of `laplace(1.0)`, from the same random numbers."""
     return answer - rng.laplace(size=size)
 
 
 def test_counts_from_the_same_random_numbers_have_no_pvalue():
-    """The same counts pass. Others are named with the way to compare them, whether or not the law is another."""
+    """The same counts pass. Others are named with the way to compare them, whether or not they differ."""
     same = compared(BEFORE, entry(laplace(1.0), stream="before"))
     assert (same.changes, same.pvalue) == (NONE, None)
     assert same.notes == ("no p-value: the counts are equal and come from the same random numbers (seed 0, before)",)
@@ -73,7 +73,7 @@ def test_counts_from_the_same_random_numbers_have_no_pvalue():
         assert found.pvalue is None
         (said,) = (change for change in found.changes if "verdict" not in change)
         counts = BEFORE.recounts[0].counts
-        assert f"Pr[output ≥ 1 | y] was {counts.hits_y:,} of 20,000 and is " in said
+        assert f"Pr[output ≥ 1 | y] was {counts.count_y:,} of 20,000 and is " in said
         assert "from the same random numbers (seed 0, before); save one of them again under another name" in said
         assert "p-value 0" not in said
 

@@ -63,7 +63,7 @@ from dpaudit.audit.records.json_codec import SCHEMA, TYPES, Opaque, from_json, l
 from dpaudit.audit.records.json_schema import json_schema, schema_text
 from dpaudit.audit.records.suite import Accepted, Entry, Recount, ReplayRow, ReplayTable, Suite, Topic
 from dpaudit.audit.results.audit_result import (
-    Look,
+    InterimAnalysis,
     OtherDirection,
 )
 from dpaudit.audit.results.cell_result import CellCounts
@@ -76,7 +76,7 @@ from .by_hand import STATEMENT as TWO_POINTS
 INF, NAN = math.inf, math.nan
 COMMITTED = Path(__file__).parents[3] / "docs" / "results.schema.json"
 VALIDATOR = jsonschema.Draft202012Validator(json_schema())
-COUNTS = Counts(hits_x=1, runs_x=10, hits_y=2, runs_y=10)
+COUNTS = Counts(count_x=1, runs_x=10, count_y=2, runs_y=10)
 
 RESULT = dataclasses.replace(
     AUDIT, event=Intervals(((-INF, -0.1), (2.0, INF)), others=True), more_likely_on="y", counts=COUNTS, pvalue=0.5,
@@ -91,14 +91,14 @@ SERIES = Series(
     intervals="Clopper-Pearson",
 )  # fmt: skip
 BITS = LowBits(Scored(LowestBit(Number()), Intervals(((-INF, -53.0),))), "x", COUNTS, 9.5, "epsilon")
-CELLS = CellCounts(names=("a", "b"), hits_x=(3, 1), hits_y=(1, 3), alpha=0.005, n_known=1, scope="cells")
+CELLS = CellCounts(names=("a", "b"), count_x=(3, 1), count_y=(1, 3), alpha=0.005, n_known=1, scope="cells")
 RECOUNT = Recount(
     event=RESULT.event, counts=COUNTS, forms=(("number", 10, 9), ("None", 0, 1)), looked_at=10, seed=2**63,
     stream="baseline main",
 )  # fmt: skip
 ROW = ReplayRow(
-    place="a.py:1 in f", source="f()", primitive="laplace", law="laplace(0, 1)", moved="1", allowed="", loss="1",
-    finding="",
+    place="a.py:1 in f", source="f()", primitive="laplace", distribution="laplace(0, 1)", moved="1", allowed="",
+    loss="1", finding="",
 )  # fmt: skip
 ENTRY = Entry(
     name="é", result=dataclasses.replace(RESULT, findings=(Finding(HealthCheck.NONSTATIONARY, "odd"),), low_bits=BITS),
@@ -188,7 +188,7 @@ EVENTS = [
 ]  # fmt: skip
 OPPOSITE = OtherDirection(
     event=Apart(Outcomes((1,)), HALF_LINE),
-    counts=Counts(hits_x=2, runs_x=10, hits_y=1, runs_y=10),
+    counts=Counts(count_x=2, runs_x=10, count_y=1, runs_y=10),
     guesses=Guesses(right=4, wrong=2, runs=18),
 )
 RESULTS = [
@@ -203,8 +203,8 @@ RESULTS = [
 ]
 
 
-LOOKS = (Look(32, 0.0, 1.0), Look(48, INF, 0.01))
-CLOSED = stopped(RESULT, looks=LOOKS, stopped="refuted", is_closed=True)
+INTERIM_ANALYSES = (InterimAnalysis(32, 0.0, 1.0), InterimAnalysis(48, INF, 0.01))
+CLOSED = stopped(RESULT, interim_analyses=INTERIM_ANALYSES, stopped="refuted", is_closed=True)
 STOPPED = Suite(title="t", entries=(Entry(name="a", result=CLOSED),))
 
 
@@ -316,7 +316,7 @@ IMPOSSIBLE = {
     "pvalue": [-1, 2],
     "more_likely_on": ["z"],
     "runs": ["many", -1],
-    "hits_x": [11, -1, 0.5],
+    "count_x": [11, -1, 0.5],
     "runs_x": [INF, NAN, 0],
     "epsilon": [-1, NAN, INF, 10**400, {"float": "x"}, {"int": "9" * 5000}, {"int": "9" * 400}],
     "claim": [
@@ -326,7 +326,7 @@ IMPOSSIBLE = {
     ],
     "event": [{"type": "Intervals", "intervals": [["a", "b"]]}, {"type": "Outcomes", "values": 3}],
 }  # fmt: skip
-INSIDE = {"hits_x": "counts", "runs_x": "counts", "epsilon": "claim"}
+INSIDE = {"count_x": "counts", "runs_x": "counts", "epsilon": "claim"}
 
 
 @pytest.mark.parametrize("name", IMPOSSIBLE)

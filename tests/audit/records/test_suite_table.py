@@ -40,11 +40,11 @@ def test_the_row_of_an_audit():
     row = rows(SUITE)[0]
     assert {name: value for name, value in row.items() if value is not None} == {
         "name": "count", "experiment": "laplace", "kind": "audit", "mechanism": "noisy count", "claim": "1-DP",
-        "claim_type": "PureDP", "strength_name": "epsilon", "claimed_strength": 1.0, "adjacency": "add/remove",
+        "claim_type": "PureDP", "parameter_name": "epsilon", "claimed_parameter": 1.0, "adjacency": "add/remove",
         "distance": 1.0, "difference": "row 2 removed", "verdict": "refuted", "expected": "not refuted",
         "is_met": False, "bound": 1.25, "estimate": RESULT.estimate, "exact": 1.5, "alpha": 0.05, "pvalue": 0.01,
         "adjusted_pvalue": 0.02, "resolution": 0.5, "power": 0.95, "event": RESULT.event_in_words,
-        "more_likely_on": "x", "hits_x": 600, "runs_x": 950, "hits_y": 200, "runs_y": 951, "runs": 1_000,
+        "more_likely_on": "x", "count_x": 600, "runs_x": 950, "count_y": 200, "runs_y": 951, "runs": 1_000,
         "pilot_runs": 49, "seed": 7, "is_reproducible": True, "notes": "one; two", "accepted": str(ACCEPTED),
         "seconds": 1.5, "versions": "dpaudit 0.1.0, numpy 2.0.0",
     }  # fmt: skip
@@ -65,15 +65,15 @@ def test_an_exact_value_is_that_of_the_only_number():
     assert rows(SUITE)[1]["exact"] is None
 
 
-def test_the_wrong_twins_of_an_audit():
-    finding = Finding(HealthCheck.NONSTATIONARY, "the hits vary")
-    assert changed(findings=(finding,))["findings"] == "nonstationary: the hits vary"
+def test_the_wrong_variants_of_an_audit():
+    finding = Finding(HealthCheck.NONSTATIONARY, "the counts vary")
+    assert changed(findings=(finding,))["findings"] == "nonstationary: the counts vary"
     assert changed(findings=(finding,))["verdict"] == "inconclusive"
     assert changed(is_reproducible=False)["is_reproducible"] is False
     sequential = stopped(RESULT, stopped="time")
     assert rows(Suite(title="t", entries=(Entry(name="a", result=sequential),)))[0]["stopped"] == "time"
     group = changed(claim=ApproxDP(1.0, 1e-5, bound_on="delta").group(2))
-    assert (group["claim_type"], group["strength_name"], group["claimed_strength"]) == ("GroupClaim", "delta", 1e-5)
+    assert (group["claim_type"], group["parameter_name"], group["claimed_parameter"]) == ("GroupClaim", "delta", 1e-5)
 
 
 @pytest.mark.parametrize("spent", ["long", None, -1.0, math.nan, math.inf, 10**400, [1.0]])
@@ -144,7 +144,7 @@ def test_an_impossible_table_of_guesses_is_refused():
 
 def test_a_row_and_a_flat_dict_have_bound_ceiling_and_guesses():
     expected = {
-        "kind": "canaries", "bound": 1.9345, "ceiling": 5.6, "claimed_strength": 1.0, "canaries": 1_000,
+        "kind": "canaries", "bound": 1.9345, "ceiling": 5.6, "claimed_parameter": 1.0, "canaries": 1_000,
         "included": 489, "guesses": 100, "right_guesses": 96, "runs": 1, "coins": "independent",
     }  # fmt: skip
     (row,) = rows(suite(REFUTED, expected=Verdict.REFUTED))

@@ -1,4 +1,6 @@
-"""Private mechanisms of which a replay must not say excess: what the output hides costs less than its law says."""
+"""Private mechanisms of which a replay must not say excess: what the output hides costs less than its distribution
+says.
+"""
 
 from __future__ import annotations
 

@@ -62,16 +62,19 @@ def test_an_input_that_moves_too_far_is_found_at_its_line():
         (lambda rng, at: stats.dlaplace(0.5, loc=int(at)).rvs(), 2.0),
     ],
 )
-def test_the_loss_of_each_law(draw, worst):
+def test_the_loss_of_each_distribution(draw, worst):
     """The location, rate or weight is 6 on x and 2 on y, or 6 in 10 and 1 in 10."""
     low = 1.0 if abs(worst - math.log(6.0)) < 1e-9 or abs(worst - 3 * math.log(6.0)) < 1e-9 else 2.0
     (call,) = run(lambda at, rng: draw(rng, at), 6.0, low).calls
     assert call.worst_loss == pytest.approx(worst, rel=1e-12)
     value = np.asarray(call.value)
-    if call.law_on_x.name == "discrete":
-        densities = [law.parameters["probabilities"][call.value] for law in (call.law_on_x, call.law_on_y)]
+    if call.distribution_on_x.name == "discrete":
+        densities = [
+            distribution.parameters["probabilities"][call.value]
+            for distribution in (call.distribution_on_x, call.distribution_on_y)
+        ]
     else:
-        law = {
+        distribution = {
             "laplace": lambda p: stats.laplace(p["location"], p["scale"]).pdf,
             "logistic": lambda p: stats.logistic(p["location"], p["scale"]).pdf,
             "gumbel": lambda p: stats.gumbel_r(p["location"], p["scale"]).pdf,
@@ -79,8 +82,10 @@ def test_the_loss_of_each_law(draw, worst):
             "poisson": lambda p: stats.poisson(p["rate"]).pmf,
             "binomial": lambda p: stats.binom(p["n"], p["p"]).pmf,
             "two-sided geometric": lambda p: stats.dlaplace(0.5, loc=p["location"]).pmf,
-        }[call.law_on_x.name]
-        densities = [np.prod(law(side.parameters)(value)) for side in (call.law_on_x, call.law_on_y)]
+        }[call.distribution_on_x.name]
+        densities = [
+            np.prod(distribution(side.parameters)(value)) for side in (call.distribution_on_x, call.distribution_on_y)
+        ]
     with np.errstate(divide="ignore"):
         assert call.realised_loss == pytest.approx(float(np.log(densities[0]) - np.log(densities[1])), abs=1e-9)
 
@@ -191,18 +196,18 @@ def test_a_number_of_calls_that_depends_on_the_data():
         bool(result)
 
 
-def test_other_lines_other_laws_and_other_shapes():
+def test_other_lines_other_distributions_and_other_shapes():
     def lines(rows, rng):
         if len(rows) > 1:
             return rng.laplace(len(rows), 1.0)
         return rng.laplace(len(rows), 1.0)
 
-    def laws(rows, rng):
+    def distributions(rows, rng):
         return getattr(rng, "laplace" if len(rows) > 1 else "normal")(len(rows), 1.0)
 
     assert kinds(run(lines)) == [FindingKind.CALLS_DIFFER]
-    result = run(laws)
-    assert kinds(result) == [FindingKind.LAW_DIFFERS]
+    result = run(distributions)
+    assert kinds(result) == [FindingKind.DISTRIBUTION_DIFFERS]
     value = result.calls[0].value
     expected = stats.laplace(2.0, 1.0).logpdf(value) - stats.norm(1.0, 1.0).logpdf(value)
     assert result.findings[0].loss == pytest.approx(expected)
@@ -320,19 +325,19 @@ def test_a_decorated_function_is_one_call():
 
 
 @pytest.mark.parametrize(
-    ("law", "parameters", "message"),
+    ("distribution", "parameters", "message"),
     [
         ("laplac", {"location": "a", "scale": 1.0}, "did you mean 'laplace'"),
         ("laplace", {"location": "answer", "scale": 1.0}, "'answer' is not an argument of f"),
         ("Gaussian", {"location": "a", "scale": 1.0}, "its name here is 'normal'"),
     ],
 )
-def test_a_wrong_decoration_is_refused(law, parameters, message):
+def test_a_wrong_decoration_is_refused(distribution, parameters, message):
     def f(a):
         return a
 
     with pytest.raises(OptionError, match=message):
-        noise_primitive(law, **parameters)(f)
+        noise_primitive(distribution, **parameters)(f)
 
 
 def test_options():

@@ -1,4 +1,6 @@
-"""What must never be called bounded: names, shared objects, values that decide something, and laws that change."""
+"""What must never be called bounded: names, shared objects, values that decide something, and distributions that
+change.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ import pytest
 from scipy import stats
 
 from dpaudit import ApproxDP, GaussianDP, PureDP, TradeOffCurve, noise_primitive, replay
-from dpaudit.audit.replay.laws import Law, is_within
+from dpaudit.audit.replay.distributions import Distribution, is_within
 from dpaudit.audit.replay.output_values import NotCopied, kept, same_form, same_output
 from dpaudit.audit.replay.replay_result import ReplayVerdict
 
@@ -254,7 +256,7 @@ def test_values_that_are_given_the_same_may_decide_something(mechanism):
     assert run(mechanism, [9.0, 1.0, 2.0, 3.0], [70.0, 1.0, 2.0, 3.0], seed=4).verdict is not BOUNDED
 
 
-@noise_primitive(lambda value: Law("own", {"location": value}), sensitivity=1.0, epsilon=1.0)
+@noise_primitive(lambda value: Distribution("own", {"location": value}), sensitivity=1.0, epsilon=1.0)
 def own_noise(value):
     return value + np.random.laplace()  # noqa: NPY002
 
@@ -284,7 +286,7 @@ def in_a_window(low, high):
         lambda rows: (value := own_noise(len(rows)), max(rows) if value > 12 else 0),
     ],
 )
-def test_rare_values_of_a_law_that_moves(mechanism):
+def test_rare_values_of_a_distribution_that_moves(mechanism):
     assert run(mechanism).verdict is UNDETERMINED
 
 
@@ -348,7 +350,7 @@ def test_a_later_question_within_the_claim_stays_bounded():
     assert run(descent, [1.0, 0.0], [1.0, 2.0], GaussianDP(math.sqrt(3.0))).verdict is BOUNDED
 
 
-# Inputs, and values that are not of the law stated.
+# Inputs, and values that are not of the distribution stated.
 
 
 def test_inputs_that_change_later_are_copied():
@@ -387,10 +389,10 @@ def test_whole_noise_on_a_move_that_is_none(move, step):
     result = run(lambda rows: move * sum(rows) + step * int(stats.dlaplace.rvs(1.0)), [1, 2], [1, 1])
     assert (result.verdict, result.loss.worst) == (EXCESS, math.inf)
     cut_off = run(lambda rows: stats.dlaplace.rvs(1.0, loc=sum(rows) / 2), [1, 2], [1, 1])
-    assert cut_off.verdict is UNDETERMINED  # scipy cuts the fraction off, so that the law is another one
+    assert cut_off.verdict is UNDETERMINED  # scipy cuts the fraction off, so that the distribution is another one
 
 
-def test_arguments_that_the_law_does_not_contain():
+def test_arguments_that_the_distribution_does_not_contain():
     @noise_primitive("laplace", location="value", scale=1.0)
     def clipped(value, high, rng=None):
         return min(value + np.random.default_rng().laplace(), high)
@@ -399,8 +401,8 @@ def test_arguments_that_the_law_does_not_contain():
     assert run(lambda rows, rng: clipped(len(rows), 9.0, rng), [1, 3], [1]).verdict is BOUNDED
 
 
-def primitive(law, draw, **parameters):
-    return noise_primitive(law, **parameters)(draw)
+def primitive(distribution, draw, **parameters):
+    return noise_primitive(distribution, **parameters)(draw)
 
 
 def fresh():
@@ -408,7 +410,7 @@ def fresh():
 
 
 folded = primitive(
-    lambda: Law("laplace", {"location": 0.0, "scale": 1.0}, after="folded"), lambda: abs(fresh().laplace())
+    lambda: Distribution("laplace", {"location": 0.0, "scale": 1.0}, after="folded"), lambda: abs(fresh().laplace())
 )
 AT = {"location": "value", "scale": 1.0}
 thrice = primitive("laplace", lambda value: value + fresh().laplace(size=3), **AT)
@@ -430,17 +432,17 @@ geometric = primitive("two-sided geometric", lambda value: value + int(stats.dla
         lambda rows: not_a_number(len(rows)),
     ],
 )
-def test_values_that_are_not_of_the_law_stated(mechanism):
+def test_values_that_are_not_of_the_distribution_stated(mechanism):
     assert run(mechanism, [1, 1], [1], claim=2.0).verdict is UNDETERMINED
 
 
-def rows_of_noise(law, rule, *sizes):
+def rows_of_noise(distribution, rule, *sizes):
     """Return a mechanism with a call of each size; `rule` returns its noise, given that of the calls before it."""
 
     def mechanism(rows):
         held = []
 
-        @noise_primitive(law, location="value", scale=1.0 if law != "two-sided geometric" else 5.0)
+        @noise_primitive(distribution, location="value", scale=1.0 if distribution != "two-sided geometric" else 5.0)
         def add(value):
             held.append(rule(held, np.shape(value)))
             return value + held[-1]
@@ -476,7 +478,7 @@ POOL, KEPT = [-0.3, 1.2, 0.4, -1.7], [0.3]
 
 
 @pytest.mark.parametrize(
-    ("law", "rule", "sizes", "why"),
+    ("distribution", "rule", "sizes", "why"),
     [
         ("laplace", lambda held, _: -held[0] if held else laplace(), (0, 0), "are the same in all of 17 runs"),
         ("two-sided geometric", lambda held, _: -held[0] if held else whole(), (0, 0), "are the same in all of"),
@@ -498,14 +500,14 @@ POOL, KEPT = [-0.3, 1.2, 0.4, -1.7], [0.3]
         ("laplace", of_the_next_run, (0, 0), "repeat others"),
     ],
 )
-def test_noise_that_depends_on_other_noise(law, rule, sizes, why):
-    result = run(rows_of_noise(law, rule, *sizes), claim=GaussianDP(30.0))
+def test_noise_that_depends_on_other_noise(distribution, rule, sizes, why):
+    result = run(rows_of_noise(distribution, rule, *sizes), claim=GaussianDP(30.0))
     assert result.verdict is UNDETERMINED
     assert why in str(result)
 
 
 @pytest.mark.parametrize(
-    ("law", "rule", "sizes"),
+    ("distribution", "rule", "sizes"),
     [
         ("laplace", lambda held, shape: laplace(shape), (30, 0)),
         ("laplace", lambda held, shape: laplace(shape).astype(np.float32), (100,)),
@@ -514,9 +516,9 @@ def test_noise_that_depends_on_other_noise(law, rule, sizes, why):
         ("two-sided geometric", lambda held, _: whole(), (0,) * 5),
     ],
 )
-def test_independent_noise_is_not_accused(law, rule, sizes):
+def test_independent_noise_is_not_accused(distribution, rule, sizes):
     """The probability that a test accuses it is 1e-6."""
-    assert run(rows_of_noise(law, rule, *sizes), claim=GaussianDP(30.0)).verdict is BOUNDED
+    assert run(rows_of_noise(distribution, rule, *sizes), claim=GaussianDP(30.0)).verdict is BOUNDED
 
 
 def test_whole_numbers_beyond_the_doubles():

@@ -18,10 +18,10 @@ SLACK = 1e-9  # of sums in other orders
 ORDERS = (0.5, 1.0, 2.0, 8.0, math.inf)
 
 
-def counted(hits_x, hits_y, alpha):
+def counted(count_x, count_y, alpha):
     return CellCounts(
-        names=tuple(map(str, range(len(hits_x)))), hits_x=tuple(map(int, hits_x)), hits_y=tuple(map(int, hits_y)),
-        alpha=alpha, n_known=len(hits_x), scope="all",
+        names=tuple(map(str, range(len(count_x)))), count_x=tuple(map(int, count_x)), count_y=tuple(map(int, count_y)),
+        alpha=alpha, n_known=len(count_x), scope="all",
     )  # fmt: skip
 
 
@@ -33,7 +33,7 @@ def renyi(p, q, order):
 
 
 def misses(cells, p, q):
-    """Which statements are false of the laws (p, q) of the cells, which are all outcomes there are."""
+    """Which statements are false of the distributions (p, q) of the cells, which are all outcomes there are."""
     logs, epsilon = np.log(p / q), np.linspace(0, 2, 9)
     band, ratios = cells.band(), cells.ratios()
     at, power = np.cumsum(q)[:-1], np.cumsum(p)[:-1]
@@ -61,7 +61,9 @@ def tables(n, cells):
 def test_any_statement_is_false_with_probability_alpha_at_most(p, q, n):
     """Exact, over every table of a few runs, with an alpha so large that some of them mislead."""
     alpha, p, q = 0.6, np.array(p), np.array(q)
-    chance_x, chance_y = ({c: stats.multinomial(n, law).pmf(c) for c in tables(n, len(p))} for law in (p, q))
+    chance_x, chance_y = (
+        {c: stats.multinomial(n, distribution).pmf(c) for c in tables(n, len(p))} for distribution in (p, q)
+    )
     both = itertools.product(chance_x, chance_y)
     false = math.fsum(chance_x[x] * chance_y[y] for x, y in both if misses(counted(x, y, alpha), p, q))
     assert 0.0 < false <= alpha
@@ -84,7 +86,7 @@ def test_the_parts_add_up_to_alpha():
     for way in ("x", "y", "both"):
         assert band.alpha + cells.maximum(way).alpha == cells.alpha
     # The upper end of the maximum is one limit: its part is what the ratios leave.
-    upper = ratio_intervals(cells.hits_x, 1000, cells.hits_y, 1000, alpha=cells.alpha / 8 * n_limits).upper
+    upper = ratio_intervals(cells.count_x, 1000, cells.count_y, 1000, alpha=cells.alpha / 8 * n_limits).upper
     assert cells.maximum("x").upper == upper.max() < ratios.upper.max()
     assert cells.maximum("x").lower == ratios.lower.max()
     assert cells.maximum("y").lower == -ratios.upper.min()
@@ -103,6 +105,6 @@ def test_the_renyi_bound_rests_on_limits_of_the_band(n_cells):
     for order in ORDERS:
         expected = renyi(rise[rise > 0], length[rise > 0], order)
         assert cells.renyi_lower(order) == pytest.approx(max(expected, 0.0), abs=1e-12)
-    x, y = np.cumsum(cells.hits_x, dtype=float), np.cumsum(cells.hits_y, dtype=float)
+    x, y = np.cumsum(cells.count_x, dtype=float), np.cumsum(cells.count_y, dtype=float)
     assert band.lower_x.tolist() == limits(x[:-1], x[-1], alpha=each)[0].tolist()
     assert band.upper_y.tolist() == limits(y[:-1], y[-1], alpha=each)[1].tolist()

@@ -41,23 +41,23 @@ def audited(claim, kind=FixedSizeResult, **given):
     fields = {
         "mechanism": "m", "pair": Pair(x="", y="", difference="", adjacency="", distance=1.0),
         "event": Intervals(((-math.inf, 0.5),)), "more_likely_on": "x", "alpha": 0.05, "pvalue": 0.01,
-        "counts": Counts(hits_x=10, runs_x=FULL, hits_y=10, runs_y=FULL), "bound": claim.strength + 1e-3,
+        "counts": Counts(count_x=10, runs_x=FULL, count_y=10, runs_y=FULL), "bound": claim.parameter + 1e-3,
         "resolution": 0.1, "power": 0.95, "runs": FULL, "pilot_runs": 0, "seed": 1,
     }  # fmt: skip
     return kind(claim=claim, **(fields | given))
 
 
-def refuted(claim, hits_x, hits_y, more_likely_on, runs_y=FULL):
-    counts = Counts(hits_x=hits_x, runs_x=FULL, hits_y=hits_y, runs_y=runs_y)
+def refuted(claim, count_x, count_y, more_likely_on, runs_y=FULL):
+    counts = Counts(count_x=count_x, runs_x=FULL, count_y=count_y, runs_y=runs_y)
     result = audited(claim, counts=counts, more_likely_on=more_likely_on)
     assert result.verdict is Verdict.REFUTED
     return result
 
 
-hits = st.one_of(st.sampled_from([0, 1, FULL - 1, FULL]), st.integers(0, FULL))
+counts = st.one_of(st.sampled_from([0, 1, FULL - 1, FULL]), st.integers(0, FULL))
 
 
-@given(st.sampled_from(CLAIMS), hits, hits, st.sampled_from("xy"), st.sampled_from([FULL, 1700]))
+@given(st.sampled_from(CLAIMS), counts, counts, st.sampled_from("xy"), st.sampled_from([FULL, 1700]))
 @example(PureDP(1.0), FULL, 500, "x", FULL)
 @example(PureDP(1.0), 500, FULL, "y", FULL)
 @example(PureDP(1.0), FULL, 0, "x", 1700)
@@ -65,10 +65,10 @@ hits = st.one_of(st.sampled_from([0, 1, FULL - 1, FULL]), st.integers(0, FULL))
 @example(ApproxDP(1.0, 0.1, bound_on="delta"), FULL, 0, "x", FULL)
 @example(PureDP(1.0), 0, 0, "y", FULL)
 @settings(max_examples=100, deadline=None, derandomize=True)
-def test_no_sentence_contradicts_its_counts(claim, hits_x, hits_y, more_likely_on, runs_y):
-    hits_y = runs_y if hits_y == FULL else hits_y
-    result = refuted(claim, hits_x, hits_y, more_likely_on, runs_y)
-    on, runs, text = {"x": hits_x, "y": hits_y}, {"x": FULL, "y": runs_y}, result.sentence
+def test_no_sentence_contradicts_its_counts(claim, count_x, count_y, more_likely_on, runs_y):
+    count_y = runs_y if count_y == FULL else count_y
+    result = refuted(claim, count_x, count_y, more_likely_on, runs_y)
+    on, runs, text = {"x": count_x, "y": count_y}, {"x": FULL, "y": runs_y}, result.sentence
     share = {side: on[side] / runs[side] for side in on}
 
     assert "infinite" not in text
@@ -100,7 +100,7 @@ def test_no_sentence_contradicts_its_counts(claim, hits_x, hits_y, more_likely_o
         assert share["x"] / share["y"] == pytest.approx(1.0, rel=1e-2)
     else:
         assert words == " never occurred"
-        assert hits_x == hits_y == 0
+        assert count_x == count_y == 0
 
     if outside := other_way(result):
         found = re.fullmatch(
@@ -121,7 +121,7 @@ def test_no_sentence_contradicts_its_counts(claim, hits_x, hits_y, more_likely_o
 
 MANY = 123_456_789
 LONG = {"alpha": 1.2345e-7, "runs": MANY, "power": 0.975, "is_reproducible": False}
-ALL_WRONG = Counts(hits_x=MANY, runs_x=MANY, hits_y=MANY - 1, runs_y=MANY)
+ALL_WRONG = Counts(count_x=MANY, runs_x=MANY, count_y=MANY - 1, runs_y=MANY)
 STOPS = [
     {"stopped": "refuted"},
     {"stopped": "refuted", "is_closed": True, "final_alpha": 1e-8},
@@ -132,9 +132,9 @@ STOPS = [
 
 @pytest.mark.parametrize("stop", [None, *STOPS], ids=str)
 def test_lines_of_a_verdict_have_at_most_120_characters(stop):
-    kind, more = (FixedSizeResult, {}) if stop is None else (SequentialResult, {"looks": (), **stop})
+    kind, more = (FixedSizeResult, {}) if stop is None else (SequentialResult, {"interim_analyses": (), **stop})
     for claim, resolution, excess in product(CLAIMS, [0.0012, math.inf], [-0.001234, 0.001234]):
-        found = {"bound": max(0.0, claim.strength + excess), "resolution": resolution, "resolution_basis": "common"}
+        found = {"bound": max(0.0, claim.parameter + excess), "resolution": resolution, "resolution_basis": "common"}
         result = audited(claim, kind, counts=ALL_WRONG, **found, **LONG, **more)
         verdict, *others = str(result).split("\n")
         assert verdict.startswith(f"{result.verdict.value.upper()}: ")
@@ -163,7 +163,7 @@ def test_the_digits_of_a_bound_show_whether_it_exceeds_the_claim(claim, bound, s
 @example(PureDP(1.00006), 5e-5)
 @settings(max_examples=100, deadline=None, derandomize=True)
 def test_the_bound_of_a_refutation_is_printed_above_the_claim(claim, beyond):
-    found = claim.strength + beyond * (claim.strength or 1.0)
+    found = claim.parameter + beyond * (claim.parameter or 1.0)
     said = bound_beside_claim(claim, found)
     sign, bound, beside = re.search(r" (>=|>) (\S+?),? .*claimed (\S+)$", said).groups()
     if sign == ">=":
@@ -174,7 +174,7 @@ def test_the_bound_of_a_refutation_is_printed_above_the_claim(claim, beyond):
 
 
 def test_the_evidence_is_what_is_tested():
-    counts = Counts(hits_x=300, runs_x=FULL, hits_y=100, runs_y=FULL)
+    counts = Counts(count_x=300, runs_x=FULL, count_y=100, runs_y=FULL)
     one = audited(PureDP(1.0), counts=counts)
     assert one.evidence == "output ≤ 0.5 is 3 times as likely on x\n300 of 1,000 on x, 100 of 1,000 on y"
     guesses = Guesses(right=590, wrong=200, runs=1_900)
@@ -191,8 +191,10 @@ def test_the_evidence_is_what_is_tested():
     ("is_closed", "how"), [(False, "occurred 3 times as often on x"), (True, "is 3 times as likely on x")]
 )
 def test_frequencies_in_the_runs_that_an_event_was_learned_on_are_no_likelihoods(is_closed, how):
-    counts = Counts(hits_x=300, runs_x=FULL, hits_y=100, runs_y=FULL)
-    result = audited(PureDP(1.0), SequentialResult, counts=counts, looks=(), stopped="refuted", is_closed=is_closed)
+    counts = Counts(count_x=300, runs_x=FULL, count_y=100, runs_y=FULL)
+    result = audited(
+        PureDP(1.0), SequentialResult, counts=counts, interim_analyses=(), stopped="refuted", is_closed=is_closed
+    )
     assert result.event_in_words == f"output ≤ 0.5 {how}"
 
 
@@ -208,8 +210,8 @@ def test_a_bound_within_a_percent_of_the_claim_says_what_to_do():
 @pytest.mark.parametrize("claim", [*CLAIMS, PureDP(0.0), ApproxDP(0.0, 0.1), TradeOffCurve((0.1,), (0.9,))], ids=str)
 def test_an_audit_that_would_miss_twice_the_claim_is_inconclusive(claim):
     most = largest_excess(claim)
-    assert most == claim.strength or claim.strength == 0.0
-    held = {"bound": 0.0, "counts": Counts(hits_x=10, runs_x=FULL, hits_y=10, runs_y=FULL)}
+    assert most == claim.parameter or claim.parameter == 0.0
+    held = {"bound": 0.0, "counts": Counts(count_x=10, runs_x=FULL, count_y=10, runs_y=FULL)}
     assert audited(claim, resolution=most, **held).verdict is Verdict.NOT_REFUTED
     missed = audited(claim, resolution=1.01 * most, **held)
     assert missed.verdict is Verdict.INCONCLUSIVE

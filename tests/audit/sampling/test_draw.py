@@ -14,7 +14,7 @@ from dpaudit import PureDP, check
 from dpaudit.audit.errors import MechanismError
 from dpaudit.audit.events.events import Intervals
 from dpaudit.audit.sampling import workers
-from dpaudit.audit.sampling.draw import count_hits, parts, plan_blocks
+from dpaudit.audit.sampling.draw import count_events, parts, plan_blocks
 from dpaudit.audit.sampling.output_hashes import fingerprint
 from dpaudit.audit.sampling.sampler import as_sampler
 
@@ -47,8 +47,8 @@ def counted(mechanism=noisy, runs=150_000, seed=5, jobs=1, event=POSITIVE):
     """Return the counts of a main phase as plain lists."""
     sampler = as_sampler(mechanism)
     shapes = SHAPES if sampler.is_block else None
-    sides = count_hits(plan(mechanism, seed, jobs), event, shapes, runs)
-    return [(side.hits.tolist(), side.sizes.tolist(), side.fingerprints.tolist()) for side in sides]
+    sides = count_events(plan(mechanism, seed, jobs), event, shapes, runs)
+    return [(side.counts.tolist(), side.sizes.tolist(), side.fingerprints.tolist()) for side in sides]
 
 
 @pytest.mark.parametrize(
@@ -64,12 +64,12 @@ def test_workers_and_backends_change_nothing(mechanism, runs, backend, jobs):
 
 def test_counts_are_those_of_the_blocks_drawn_one_by_one():
     work = plan()
-    x, y = count_hits(work, POSITIVE, SHAPES, 150_000)
+    x, y = count_events(work, POSITIVE, SHAPES, 150_000)
     for side, name in ((x, "x"), (y, "y")):
         blocks = [work.draw("main", name, i, size) for i, size in enumerate(side.sizes.tolist())]
-        assert side.hits.tolist() == [int((block >= 0).sum()) for block in blocks]
+        assert side.counts.tolist() == [int((block >= 0).sum()) for block in blocks]
         assert side.fingerprints.tolist() == [fingerprint(block) for block in blocks]
-    assert abs(x.hits.sum() / 150_000 - 0.5) < 6 * 0.5 / np.sqrt(150_000)
+    assert abs(x.counts.sum() / 150_000 - 0.5) < 6 * 0.5 / np.sqrt(150_000)
 
 
 @pytest.mark.parametrize("mechanism", [noisy, one_noisy])
@@ -94,11 +94,11 @@ def test_a_task_of_small_blocks_has_as_many_runs_as_a_large_block():
     assert work.blocks_of_task == 131_072 // 391
     assert plan_blocks(as_sampler(one_noisy), 0.0, 0.5, 5, 1, runs=100_000).blocks_of_task == 1
     with joblib.parallel_config("threading", n_jobs=2):
-        many = count_hits(replace(work, jobs=None), POSITIVE, SHAPES, 95_000)
-    for side, other in zip(count_hits(work, POSITIVE, SHAPES, 95_000), many, strict=True):
-        assert side.hits.tolist() == other.hits.tolist()
+        many = count_events(replace(work, jobs=None), POSITIVE, SHAPES, 95_000)
+    for side, other in zip(count_events(work, POSITIVE, SHAPES, 95_000), many, strict=True):
+        assert side.counts.tolist() == other.counts.tolist()
         assert side.stretches.tolist() == other.stretches.tolist()
-        assert (side.stretches.any(axis=1) == (np.arange(len(side.hits)) % 8 == 0)).all()
+        assert (side.stretches.any(axis=1) == (np.arange(len(side.counts)) % 8 == 0)).all()
 
 
 @pytest.mark.parametrize("least", [1, 335])
@@ -114,7 +114,7 @@ def test_tasks_hold_all_blocks_in_order(least):
 @pytest.mark.parametrize("runs", [1, 400_001])
 def test_progress_adds_up(runs):
     parts = []
-    count_hits(plan(jobs=2), POSITIVE, SHAPES, runs, progress=parts.append)
+    count_events(plan(jobs=2), POSITIVE, SHAPES, runs, progress=parts.append)
     assert sum(parts) == 2 * runs
     assert min(parts) > 0
 
@@ -130,7 +130,7 @@ def test_workers_are_those_asked_for_or_those_of_parallel_config(configured, job
         return rng.normal(size=size)
 
     with joblib.parallel_config(n_jobs=configured):
-        count_hits(plan(noting, jobs=jobs), POSITIVE, SHAPES, 500_000)
+        count_events(plan(noting, jobs=jobs), POSITIVE, SHAPES, 500_000)
     assert (threads == {threading.get_ident()}) == is_here
 
 
@@ -145,7 +145,7 @@ def test_a_shape_that_changes_names_block_and_seed():
     with pytest.raises(
         MechanismError, match=r"grows returned outputs of shape \(2,\) .*block \d+ of the main runs on"
     ) as e:
-        count_hits(work, POSITIVE, SHAPES, 2_000_000)
+        count_events(work, POSITIVE, SHAPES, 2_000_000)
     assert e.value.facts["shape"] == (2,)
     assert "seed 11" in str(e.value)
 

@@ -21,7 +21,7 @@ from scipy import sparse
 
 from dpaudit import PureDP, check, check_outputs
 from dpaudit.audit.distribution_checks.check_noise import check_noise
-from dpaudit.audit.distribution_checks.noise_laws import LaplaceNoise
+from dpaudit.audit.distribution_checks.noise_distributions import LaplaceNoise
 from dpaudit.audit.errors import OptionError
 from dpaudit.audit.sampling.object_identity import ELSEWHERE, identity, provenance_of, source_of
 from dpaudit.domains import Within

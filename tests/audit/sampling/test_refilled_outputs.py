@@ -13,7 +13,7 @@ import pytest
 from dpaudit import check, check_outputs
 from dpaudit.audit.errors import MechanismError
 from dpaudit.audit.sampling.block_plan import Plan
-from dpaudit.audit.sampling.draw import count_hits, draw_block, draw_pilot
+from dpaudit.audit.sampling.draw import count_events, draw_block, draw_pilot
 from dpaudit.audit.sampling.sampler import as_sampler
 
 RUNS = 12
@@ -132,7 +132,7 @@ def test_threads_that_fill_one_array_are_refused(mechanism, is_shared):
     plan = Plan(as_sampler(mechanism), 0.0, 1.0, seed=1, block=200, jobs=2)
     refused = pytest.raises(MechanismError, match="in two threads") if is_shared else contextlib.nullcontext()
     with joblib.parallel_config("threading"), refused:
-        count_hits(plan, None, None, 40_000)
+        count_events(plan, None, None, 40_000)
 
 
 TABLE = [["a"], ["b"]]

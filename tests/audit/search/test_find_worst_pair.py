@@ -1,6 +1,6 @@
 """The search finds a pair that leaks nearly as much as the worst, and spends alpha on fresh runs only.
 
-Exact losses come from the mechanisms' laws, and the worst loss from all pairs of a grid.
+Exact losses come from the mechanisms' distributions, and the worst loss from all pairs of a grid.
 """
 
 import math
@@ -24,17 +24,17 @@ RARE = 1e-8  # alpha of audits that must not refute: the false-alarm probability
 
 def worst_on_grid(mechanism, levels, n):
     """Return the largest exact loss over vectors of these levels whose answers move by −1, 0 or 1."""
-    laws = {x: mechanism.law(list(x)) for x in product(levels, repeat=n)}
+    distributions = {x: mechanism.distribution(list(x)) for x in product(levels, repeat=n)}
     return max(
-        exact_epsilon(law, laws[y])
-        for x, law in laws.items()
+        exact_epsilon(distribution, distributions[y])
+        for x, distribution in distributions.items()
         for step in product((-1.0, 0.0, 1.0), repeat=n)
-        if (y := tuple(a + b for a, b in zip(x, step, strict=True))) in laws
+        if (y := tuple(a + b for a, b in zip(x, step, strict=True))) in distributions
     )
 
 
 def found_loss(mechanism, found):
-    return exact_epsilon(mechanism.law(found.x), mechanism.law(found.y))
+    return exact_epsilon(mechanism.distribution(found.x), mechanism.distribution(found.y))
 
 
 FEW = {"runs": 5_000, "search_runs": 10_000}
@@ -69,7 +69,7 @@ def leaks_at_the_top(answer, size, rng):
 
 
 def test_a_leak_of_twelve_in_a_thousand():
-    """The first pilots have three hits against none, which only the bold estimate ranks."""
+    """The first pilots have three counts against none, which only the bold estimate ranks."""
     options = {"claim": dp.PureDP(1.0), "adjacency": dp.domains.Within("l1"), "runs": 100_000, "jobs": 1}
     found = dp.find_worst_pair(leaks_at_the_top, dp.Answers(None, 0.0, 10.0), **options)
     assert found.is_refuted

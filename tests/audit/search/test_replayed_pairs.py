@@ -8,7 +8,7 @@ import pytest
 
 from dpaudit import PureDP, Replace, Rows, Verdict, find_worst_pair, noise_primitive, replay
 from dpaudit.audit.errors import MechanismError, OptionError
-from dpaudit.audit.replay.laws import Law
+from dpaudit.audit.replay.distributions import Distribution
 from dpaudit.audit.replay.recorded_run import Runner
 from dpaudit.audit.replay.registered import registered_names
 from dpaudit.audit.replay.replay_findings import visible_loss
@@ -47,7 +47,7 @@ def test_the_right_mechanism_is_not_refuted():
 
 
 def test_declared_sensitivities_and_lists_of_pairs():
-    @noise_primitive(lambda value, sensitivity: Law("secret", {"location": value}), sensitivity="sensitivity")
+    @noise_primitive(lambda value, sensitivity: Distribution("secret", {"location": value}), sensitivity="sensitivity")
     def secret_noise(value, sensitivity):
         return value + np.random.default_rng(int.from_bytes(os.urandom(4))).laplace()
 
@@ -108,7 +108,7 @@ def shown(mechanism, x, y):
 def test_visible_losses(mechanism, low, high):
     """Of a shift the loss; of Gaussian noise that of a rare value; of a hair's breadth next to none."""
     assert low <= shown(mechanism, 0.0, 3.0) <= high + 1e-12
-    assert PureDP(0.0).strength <= shown(mechanism, 3.0, 3.0) <= 1e-12
+    assert PureDP(0.0).parameter <= shown(mechanism, 3.0, 3.0) <= 1e-12
 
 
 def a_trial(number, merit, deviation, promise):
@@ -144,10 +144,10 @@ def test_a_pair_that_surely_breaks_the_claim_is_audited():
 def test_a_pattern_is_preferred_unless_it_is_worse_or_less_certain():
     leader = a_trial(0, 1.03, 0.016, 0.0)
 
-    def is_preferred(merit, deviation, strength):
+    def is_preferred(merit, deviation, parameter):
         pattern = a_trial(1, merit, deviation, 0.0)
         pattern.candidate = replace(pattern.candidate, is_pattern=True)
-        return _pattern_for(leader, [leader, pattern], strength) is pattern
+        return _pattern_for(leader, [leader, pattern], parameter) is pattern
 
     assert is_preferred(1.02, 0.016, 1.0)
     assert not any(is_preferred(*pair, 1.0) for pair in ((1.08, 0.4), (0.985, 0.004), (0.97, 0.016)))

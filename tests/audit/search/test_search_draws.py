@@ -51,10 +51,10 @@ def test_no_run_of_the_search_is_counted(mechanism):
     found, drawn = drawn_by(lambda: find_worst_pair(mechanism, Rows(most=1), **options))
     audit = found.audit
     main = {side: [each for each in drawn if each[1:3] == ("main", side)] for side in "xy"}
-    for side, hits in (("x", audit.counts.hits_x), ("y", audit.counts.hits_y)):
+    for side, counts in (("x", audit.counts.count_x), ("y", audit.counts.count_y)):
         assert {seed for seed, *_ in main[side]} == {5}
         assert len({number for *_, number, _ in main[side]}) == len(main[side])
-        assert sum(audit.event.count(outputs) for *_, outputs in main[side]) == hits
+        assert sum(audit.event.count(outputs) for *_, outputs in main[side]) == counts
     in_search = [each for each in drawn if each[0] != 5]
     assert {phase for _, phase, *_ in in_search} == {"pilot"}
     # All pairs share one seed, and what the audit learns from has another: it is independent of the choice.
@@ -98,9 +98,9 @@ def test_a_sequential_audit_bets_on_its_first_batch():
     alone = check(hardly_noisy, found.x, found.y, **options)
     assert found.audit.is_refuted
     assert found.audit.runs == found.audit.counts.runs_x == found.audit.counts.runs_y == 32
-    assert found.audit.looks[0].pvalue < 1.0
+    assert found.audit.interim_analyses[0].pvalue < 1.0
     assert (found.audit.pilot_runs, found.audit.searched) == (0, found.ranking[0].runs // 4)
-    assert alone.looks[0].pvalue == 1.0
+    assert alone.interim_analyses[0].pvalue == 1.0
     assert (alone.runs > 32, alone.pilot_runs) == (True, 32)
     of_audit = {(phase, side, number): len(outputs) for seed, phase, side, number, outputs in drawn if seed == 5}
     assert sum(of_audit.values()) == 2 * 32
@@ -138,7 +138,7 @@ def test_noise_of_a_call_wins_no_bet_of_the_first_batch():
     def response(bit, size, rng):
         return np.full(size, bit if rng.random() < np.e / (1.0 + np.e) else 1 - bit)
 
-    first_batch = {"sequential": True, "on_look": lambda look: True}
+    first_batch = {"sequential": True, "on_interim": lambda look: True}
     for seed in range(4):
         found = find_worst_pair(
             response, [(0, 1)], claim=PureDP(1.0), runs=2_000, search_runs=4_000, seed=seed, jobs=1, **first_batch
@@ -168,5 +168,5 @@ def test_the_event_that_ranked_the_pair_is_taken_where_it_shows_more(share, is_t
     pilot = run_pilot(plan, PureDP(0.05), 2_000, 0.05, earlier=earlier)
     assert (pilot.runs, pilot.searched) == (0, 2_000)
     assert (pilot.choice.event == suggested.event) is is_taken
-    hits = pilot.choice.event.count(on_x), pilot.choice.event.count(on_y)
-    assert not is_taken or (pilot.choice.pilot_hits_x, pilot.choice.pilot_hits_y) == hits
+    counts = pilot.choice.event.count(on_x), pilot.choice.event.count(on_y)
+    assert not is_taken or (pilot.choice.pilot_count_x, pilot.choice.pilot_count_y) == counts

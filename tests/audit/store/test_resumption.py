@@ -71,17 +71,17 @@ def test_a_batch_that_was_cut_goes_on_where_it_was(tmp_path, drawn, monkeypatch,
     for seconds in SESSIONS:
         result = audited(mechanism, tmp_path, seconds=seconds)
         assert result.stopped == "time"
-        assert result.looks[: len(before)] == before
+        assert result.interim_analyses[: len(before)] == before
         assert blocks <= kept_blocks(tmp_path)
-        before, blocks = result.looks, kept_blocks(tmp_path)
+        before, blocks = result.interim_analyses, kept_blocks(tmp_path)
         own = of_the_audit(drawn)
         assert len(own) == len({each[:3] for each in own})  # no block is drawn twice
         assert sum(size for *_, size in own) == 2 * result.runs
         assert len(drawn) < len(own) + 20
     runs = [look.runs for look in before]
     assert not set(runs) <= set(np.cumsum(batch_sizes(10**6)).tolist())  # some batch was interrupted
-    whole = audited(mechanism, tmp_path, seconds=1e6, resolution=None, on_look=lambda look: look.runs > 700)
-    assert whole.looks[: len(before)] == before
+    whole = audited(mechanism, tmp_path, seconds=1e6, resolution=None, on_interim=lambda look: look.runs > 700)
+    assert whole.interim_analyses[: len(before)] == before
     assert whole.stopped == "request"
 
 
@@ -108,11 +108,11 @@ def test_after_a_kill_in_a_batch_no_look_changes_and_nothing_saved_is_redrawn(
     tmp_path, drawn, monkeypatch, call, is_lost
 ):
     shown = []
-    killed(call, one_fresh, tmp_path, monkeypatch, is_lost=is_lost, seconds=135.0, on_look=shown.append)
+    killed(call, one_fresh, tmp_path, monkeypatch, is_lost=is_lost, seconds=135.0, on_interim=shown.append)
     before = kept_blocks(tmp_path)
     drawn.clear()
     result = audited(one_fresh, tmp_path, seconds=200.0)
-    assert result.looks[: len(shown)] == tuple(shown)
+    assert result.interim_analyses[: len(shown)] == tuple(shown)
     assert before <= kept_blocks(tmp_path)
     keys = {key for key, _ in before}
     again = {f"block {number} of the pilot runs on {side}, {size} outputs" for _, side, number, size in drawn}
@@ -126,12 +126,14 @@ def test_a_batch_that_was_cut_and_killed_keeps_its_size(tmp_path, drawn, monkeyp
     whole = audited(fresh, tmp_path / "whole", seconds=135.0)
     killed(len(drawn) - 3, fresh, tmp_path, monkeypatch, is_lost=False, seconds=135.0)
     result = audited(fresh, tmp_path, seconds=200.0)
-    assert [look.runs for look in result.looks[: len(whole.looks)]] == [look.runs for look in whole.looks]
+    assert [look.runs for look in result.interim_analyses[: len(whole.interim_analyses)]] == [
+        look.runs for look in whole.interim_analyses
+    ]
 
 
 def test_an_audit_without_planned_runs_gets_no_final_test_later(tmp_path):
     """Its bets have all of alpha, so a final test would spend half of it again."""
-    limited = audited(fresh, tmp_path, seconds=1e6, on_look=lambda look: look.runs > 400)
+    limited = audited(fresh, tmp_path, seconds=1e6, on_interim=lambda look: look.runs > 400)
     assert limited.final_alpha == 0.0
     for options in ({}, {"runs": limited.runs}):
         with pytest.raises(StoreError, match="a final test is planned in one of the two audits"):
@@ -141,7 +143,7 @@ def test_an_audit_without_planned_runs_gets_no_final_test_later(tmp_path):
 def test_a_session_without_a_limit_goes_on_from_the_total_that_was_reached(tmp_path, drawn):
     limited = audited(fresh, tmp_path, runs=500, seconds=135.0)
     free = audited(fresh, tmp_path, runs=500)
-    assert free.looks[: len(limited.looks)] == limited.looks
+    assert free.interim_analyses[: len(limited.interim_analyses)] == limited.interim_analyses
     assert (free.runs, free.stopped) == (500, "runs")
     assert sum(size for *_, size in of_the_audit(drawn)) == 1_000
 

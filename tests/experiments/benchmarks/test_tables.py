@@ -1,4 +1,4 @@
-"""The quick form of every table meets its targets, its mathematics is right, and wrong twins miss the targets."""
+"""The quick form of every table meets its targets, its mathematics is right, and buggy variants miss the targets."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from dpaudit.experiments.benchmarks import (
 )
 from dpaudit.experiments.benchmarks.command import FILES, tables_of
 from dpaudit.experiments.benchmarks.measure import Effort, is_met, measure
-from dpaudit.experiments.cases.experiment import strength_by_laws
+from dpaudit.experiments.cases.experiment import parameter_by_distributions
 from dpaudit.experiments.libraries.defects import Defect, Searched
 from dpaudit.experiments.libraries.diffprivlib_fits import diffprivlib_fits
 from dpaudit.experiments.libraries.target import Subject, is_installed
@@ -66,11 +66,13 @@ def test_the_quick_form_meets_its_targets(table, key):
 
 @pytest.mark.parametrize("subject", inference.subjects(), ids=lambda subject: subject.name)
 def test_the_claims_of_the_subjects_hold_with_equality(subject):
-    law_x, law_y = subject.laws()
+    distribution_x, distribution_y = subject.distributions()
     if isinstance(subject.claim, ApproxDP):
-        assert exact_delta(law_x, law_y, subject.claim.epsilon) == pytest.approx(subject.claim.delta, rel=1e-8)
+        assert exact_delta(distribution_x, distribution_y, subject.claim.epsilon) == pytest.approx(
+            subject.claim.delta, rel=1e-8
+        )
     else:
-        assert exact_epsilon(law_x, law_y) == pytest.approx(subject.claim.epsilon, rel=1e-9)
+        assert exact_epsilon(distribution_x, distribution_y) == pytest.approx(subject.claim.epsilon, rel=1e-9)
 
 
 @pytest.mark.parametrize("claim", [PureDP(1.0), NFoldComposition(0.1, 4)], ids=str)
@@ -78,7 +80,7 @@ def test_the_claims_of_the_subjects_hold_with_equality(subject):
 def test_bisection_finds_what_enumeration_finds(claim, n, m):
     critical = inference.smallest_refuted(n, m, claim, 0.05)
     for x, y in itertools.product(range(n + 1), range(m + 1)):
-        p = pvalue(Counts(hits_x=x, runs_x=n, hits_y=y, runs_y=m), claim, alpha=0.05)
+        p = pvalue(Counts(count_x=x, runs_x=n, count_y=y, runs_y=m), claim, alpha=0.05)
         assert (p <= 0.05) == (x >= critical[y])
     q = 0.3
     p = float(claim.max_power(q)[0])
@@ -105,9 +107,9 @@ def test_a_region_too_large_by_a_hit_is_seen():
 
 
 @pytest.mark.parametrize("outcomes", [5, 50])
-def test_laws_of_the_coverage(outcomes):
+def test_distributions_of_the_coverage(outcomes):
     for kind in ("distinct", "tied"):
-        p, q = inference.outcome_laws(kind, outcomes)
+        p, q = inference.outcome_distributions(kind, outcomes)
         assert p.sum() == pytest.approx(1.0, rel=1e-12)
         assert q.sum() == pytest.approx(1.0, rel=1e-12)
         ratios = np.abs(np.log(p / q))
@@ -118,11 +120,13 @@ def test_laws_of_the_coverage(outcomes):
 @pytest.mark.parametrize("truth", [1.5, 1.01])
 def test_the_refuted_mechanisms_have_the_loss_that_is_stated(kind, truth):
     subject = inference.Kind(kind)
-    assert strength_by_laws(subject.mechanism(truth), subject.pair, subject.claim) == pytest.approx(truth, rel=1e-6)
+    assert parameter_by_distributions(subject.mechanism(truth), subject.pair, subject.claim) == pytest.approx(
+        truth, rel=1e-6
+    )
 
 
 def test_false_alarms_and_too_narrow_intervals_miss_their_targets(monkeypatch):
-    """The wrong twins: a claim that does not hold, and intervals of alpha .9."""
+    """The buggy variants: a claim that does not hold, and intervals of alpha .9."""
     wrong = dataclasses.replace(inference._subjects()["randomised-response"], claim=PureDP(0.0))
     monkeypatch.setattr(inference, "_subjects", lambda: {wrong.name: wrong})
     assert not is_good(row_of("false-alarms", "randomised-response, fixed size"))
@@ -136,12 +140,12 @@ def test_false_alarms_and_too_narrow_intervals_miss_their_targets(monkeypatch):
 LAPLACE = LaplaceMechanism(0.5)
 
 
-def test_event_probabilities_are_those_of_the_law():
+def test_event_probabilities_are_those_of_the_distribution():
     event = Intervals(((3.0, math.inf),))
     found = detection.event_probabilities(LAPLACE, 0.0, 1.0, event, runs=200_000, seed=0)
-    law_x, law_y = stats.laplace(0, 2), stats.laplace(1, 2)
-    assert found.p == pytest.approx(law_y.sf(3.0), rel=0.02)
-    assert found.q == pytest.approx(law_x.sf(3.0), rel=0.02)
+    distribution_x, distribution_y = stats.laplace(0, 2), stats.laplace(1, 2)
+    assert found.p == pytest.approx(distribution_y.sf(3.0), rel=0.02)
+    assert found.q == pytest.approx(distribution_x.sf(3.0), rel=0.02)
     assert math.log(found.p / found.q) == pytest.approx(0.5, rel=2e-3), "the ratio is constant there: hardly any noise"
     (on_x, on_y), rest = detection.event_rates(LAPLACE, 0.0, 1.0, event, runs=20_000, seed=0)
     assert on_x < on_y, "the rates have the order of the datasets"
@@ -155,20 +159,21 @@ def test_an_event_that_is_never_hit_has_a_probability_all_the_same():
     assert found.q == pytest.approx(0.5 * math.exp(-8.0), rel=0.05)
 
 
-def test_the_best_event_of_a_known_law():
+def test_the_best_event_of_a_known_distribution():
     runs = 1_000_000
     found = detection.best_event(LAPLACE, 0.0, 1.0, audit_runs=runs, alpha=0.1, runs=200_000, seed=0)
-    laws = stats.laplace(0, 2), stats.laplace(1, 2)
+    distributions = stats.laplace(0, 2), stats.laplace(1, 2)
     bounds = [
-        detection.Probabilities(*(law.cdf(t) for law in laws)).expected_bound(runs, 0.1) for t in (-1.0, -0.3, 0.0, 0.3)
+        detection.Probabilities(*(distribution.cdf(t) for distribution in distributions)).expected_bound(runs, 0.1)
+        for t in (-1.0, -0.3, 0.0, 0.3)
     ]
     assert found.expected_bound(runs, 0.1) == pytest.approx(max(bounds), rel=2e-3)
-    assert bounds[2] == epsilon_lower(500_000, runs, round(runs * laws[1].cdf(0.0)), runs, alpha=0.1)
+    assert bounds[2] == epsilon_lower(500_000, runs, round(runs * distributions[1].cdf(0.0)), runs, alpha=0.1)
     same = detection.best_event(LAPLACE, 0.0, 0.0, audit_runs=1_000, alpha=0.1, runs=1_000, seed=0)
-    assert (same.p, same.q) == (0.5, 0.5), "equal laws have no best event"
+    assert (same.p, same.q) == (0.5, 0.5), "equal distributions have no best event"
 
 
-def test_an_infinite_loss_has_no_hits_on_the_other_side():
+def test_an_infinite_loss_has_no_counts_on_the_other_side():
     pair, sizes = ((0.0, 1.0), (1.0, 0.0)), {"audit_runs": 1_000_000, "runs": 50_000}
     found = detection.best_event(SparseVectorWithoutQueryNoise(1.0), *pair, **sizes, alpha=0.1, seed=0)
     assert found.q == 0.0
@@ -186,14 +191,14 @@ def test_scores_are_one_for_each_canary(name):
 
 
 @pytest.mark.parametrize("m", [200, 1_000])
-def test_the_worst_law_is_a_law_that_spends_all_of_delta(m):
+def test_the_worst_distribution_is_a_distribution_that_spends_all_of_delta(m):
     """Σ_j [j P(j) − e^ε (m − j + 1) P(j − 1)]₊ is m δ, as theorem 2 allows."""
     delta = 1e-3 / m
-    law = canaries._worst_law(m, delta)
-    assert law.min() >= 0.0
-    assert law.sum() == pytest.approx(1.0)
+    distribution = canaries._worst_distribution(m, delta)
+    assert distribution.min() >= 0.0
+    assert distribution.sum() == pytest.approx(1.0)
     j = np.arange(1, m + 1)
-    spent = np.maximum(j * law[1:] - np.e * (m - j + 1) * law[:-1], 0.0)
+    spent = np.maximum(j * distribution[1:] - np.e * (m - j + 1) * distribution[:-1], 0.0)
     assert spent[spent > 1e-9].sum() == pytest.approx(m * delta, rel=1e-6)
 
 
@@ -261,7 +266,7 @@ def test_a_broken_subject_and_a_sound_defect_miss_their_targets(monkeypatch):
     sizes = {"runs": 2_000, "search_runs": 400, "adjacency": Within("l1"), "domain": Answers()}
     sound = Searched(words="sound", make=lambda: LaplaceMechanism(1.0), **sizes)
     monkeypatch.setitem(
-        libraries._DEFECTS, "none", Defect(name="none", library="", by="values", broken=sound, twin=sound)
+        libraries._DEFECTS, "none", Defect(name="none", library="", by="values", broken=sound, variant=sound)
     )
     assert not is_met(libraries._defect_cells(QUICK, range, "none")[1][0])
 
@@ -272,23 +277,23 @@ def test_alpha_is_shared_by_all_audits_of_right_mechanisms():
     assert audits * google.ALPHA == pytest.approx(google.SUITE_ALPHA)
 
 
-def test_a_twin_with_all_of_the_noise_misses_its_target(monkeypatch):
-    monkeypatch.setattr(google, "TWIN_SHARE", 1.0)
+def test_a_variant_with_all_of_the_noise_misses_its_target(monkeypatch):
+    monkeypatch.setattr(google, "VARIANT_SHARE", 1.0)
     right = google.noise
     monkeypatch.setattr(google, "release", lambda case: right(case, alpha=google.ALPHA))
     _, targets = google._cells(Effort(), range, "approximate bounds: basic (bounding failure)")
-    assert [target["what"] for target in targets if not is_met(target)] == ["refuted twins"]
+    assert [target["what"] for target in targets if not is_met(target)] == ["refuted variants"]
 
 
 @pytest.mark.skipif(not is_installed("pydp"), reason="pydp cannot be imported")
 @pytest.mark.parametrize(("share", "is_refuted"), [(1.0, False), (0.7, True)])
-def test_the_law_of_noise_is_checked(share, is_refuted):
+def test_the_distribution_of_noise_is_checked(share, is_refuted):
     case = next(case for case in closeness_cases() if case.key == "Gaussian closeness: Default parameters")
     assert google.closeness_check(case, share, runs=2_000, seed=1).is_refuted == is_refuted
 
 
 def test_false_findings_of_replays_miss_their_targets(monkeypatch):
-    """The wrong twin: a mechanism that breaks its claim, among those that keep it."""
+    """The wrong variant: a mechanism that breaks its claim, among those that keep it."""
     monkeypatch.setitem(replays.REFERENCES, "LaplaceMechanism", (WRONG, lambda rng: (0.0, 1.0)))
     row = row_of("false-findings", "LaplaceMechanism")
     assert (row["cells"]["excess"], row["cells"]["bounded"], is_good(row)) == (5, 0, False)

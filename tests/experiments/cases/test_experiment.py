@@ -1,4 +1,5 @@
-"""Cases of experiments: exact strengths against every event, choosing, running, and the cases of all documents.
+"""Cases of experiments: exact privacy parameters against every event, choosing, running, and the cases of all
+documents.
 
 `make evidence` audits every case, with seed 0 and alpha 1e-7 each: the cases that must not be refuted, at most 300 of
 them, raise a false alarm with probability 3e-5 together. False versions are audited with a few runs, and with more
@@ -26,22 +27,22 @@ from dpaudit.experiments import documents
 from dpaudit.experiments.cases.experiment import (
     AuditCase,
     best_events,
-    exact_strength,
+    exact_parameter,
     fails,
     holds,
     select,
     stated,
     true_statement,
 )
-from dpaudit.experiments.cases.simulate import blocks, event_hits, outcome_counts, proportion
+from dpaudit.experiments.cases.simulate import blocks, event_counts, outcome_counts, proportion
 from dpaudit.experiments.statements.figures import EVENTS
 from dpaudit.experiments.suite.run_suite import all_experiments, run_experiments
 from dpaudit.mechanisms import (
-    FiniteLaw,
+    FiniteDistribution,
     GaussianMechanism,
     GroupPrivacy,
     GroupTightMechanism,
-    LaplaceLaw,
+    LaplaceDistribution,
     LaplaceMechanism,
     RandomisedResponse,
 )
@@ -63,8 +64,8 @@ CLAIMS = [
 ]
 
 
-class NoLaw:
-    """A mechanism whose law nobody knows."""
+class NoDistribution:
+    """A mechanism whose distribution nobody knows."""
 
     claim = PureDP(1.0)
 
@@ -72,48 +73,52 @@ class NoLaw:
         return rng.laplace(size=size)
 
 
-class TestExactStrength:
+class TestExactParameter:
     @pytest.mark.parametrize("claim", CLAIMS, ids=str)
     def test_it_is_that_of_the_worst_of_all_events(self, claim):
         rng = np.random.default_rng(1)
-        law_x, law_y = (FiniteLaw.from_log_weights(rng.normal(size=4)) for _ in range(2))
+        distribution_x, distribution_y = (FiniteDistribution.from_log_weights(rng.normal(size=4)) for _ in range(2))
         subsets = np.array(list(itertools.product((False, True), repeat=4)))[1:-1]
-        p, q = (subsets @ law.probabilities for law in (law_x, law_y))
-        worst = max(0.0, claim.strength_of(p, q).max(), claim.strength_of(q, p).max())
-        assert exact_strength(claim, law_x, law_y) == pytest.approx(worst, rel=1e-8)
-        assert exact_strength(claim, law_x, law_x) <= 1e-12
+        p, q = (subsets @ distribution.probabilities for distribution in (distribution_x, distribution_y))
+        worst = max(0.0, claim.parameter_of(p, q).max(), claim.parameter_of(q, p).max())
+        assert exact_parameter(claim, distribution_x, distribution_y) == pytest.approx(worst, rel=1e-8)
+        assert exact_parameter(claim, distribution_x, distribution_x) <= 1e-12
 
-    def test_best_events_of_laplace_laws_are_half_lines(self):
-        law_x, law_y = LaplaceLaw(0.0, 2.0), LaplaceLaw(1.0, 2.0)
-        for one, two in ((law_x, law_y), (law_y, law_x)):
+    def test_best_events_of_laplace_distributions_are_half_lines(self):
+        distribution_x, distribution_y = LaplaceDistribution(0.0, 2.0), LaplaceDistribution(1.0, 2.0)
+        for one, two in ((distribution_x, distribution_y), (distribution_y, distribution_x)):
             p, p_rest, q, q_rest = best_events(one, two)
             assert np.all(p >= q)
             assert np.concatenate([p + p_rest, q + q_rest]) == pytest.approx(1)
             assert math.log(p[0] / q[0]) == pytest.approx(0.5)
         with pytest.raises(OptionError, match="no closed form"):
-            best_events(law_x, LaplaceLaw(0.0, 1.0))
+            best_events(distribution_x, LaplaceDistribution(0.0, 1.0))
 
     @pytest.mark.parametrize("bound_on", ["epsilon", "delta"])
     @pytest.mark.parametrize("distance", [2, 5])
-    def test_a_claim_attained_at_a_distance_has_its_strength_per_step(self, distance, bound_on):
+    def test_a_claim_attained_at_a_distance_has_its_parameter_per_step(self, distance, bound_on):
         claim, mechanism = ApproxDP(0.5, 0.01, bound_on=bound_on), GroupTightMechanism(0.5, 0.01)
-        laws = mechanism.law(0), mechanism.law(distance)
-        assert exact_strength(claim.group(distance), *laws) == pytest.approx(claim.strength, rel=1e-9)
+        distributions = mechanism.distribution(0), mechanism.distribution(distance)
+        assert exact_parameter(claim.group(distance), *distributions) == pytest.approx(claim.parameter, rel=1e-9)
 
 
 class TestAudits:
-    def test_the_exact_strength_is_per_step_of_the_claim(self):
+    def test_the_exact_parameter_is_per_step_of_the_claim(self):
         case = holds("T1", LAPLACE, (0.0, 3.0), Within("l1"), "note", distance=3, runs=5)
         assert (case.claim, case.exact, case.runs, case.expected) == (PureDP(0.5), 0.5, 5, Verdict.NOT_REFUTED)
         group = holds("T2", LAPLACE, (0.0, 3.0), Within("l1"), claim=GroupPrivacy(0.5), distance=3)
         assert group.exact == 1.5
         wrong = fails("T3", GAUSSIAN, PAIR, Within("l2"), claim=ApproxDP(0.7, 0.02, bound_on="delta"))
-        assert (wrong.exact, wrong.expected) == (exact_strength(wrong.claim, *map(GAUSSIAN.law, PAIR)), Verdict.REFUTED)
+        assert (wrong.exact, wrong.expected) == (
+            exact_parameter(wrong.claim, *map(GAUSSIAN.distribution, PAIR)),
+            Verdict.REFUTED,
+        )
 
     @pytest.mark.parametrize(
-        ("mechanism", "claim", "said"), [(GAUSSIAN, GaussianDP(1.0), "1-GDP"), (NoLaw(), PureDP(1.0), "it has no law")]
+        ("mechanism", "claim", "said"),
+        [(GAUSSIAN, GaussianDP(1.0), "1-GDP"), (NoDistribution(), PureDP(1.0), "it has no distribution")],
     )
-    def test_a_strength_that_is_not_known_must_be_given(self, mechanism, claim, said):
+    def test_a_parameter_that_is_not_known_must_be_given(self, mechanism, claim, said):
         place = ("T4", mechanism, PAIR, Within("l2"), "note")
         with pytest.raises(OptionError, match=rf"{said}.*pass it as exact="):
             holds(*place, claim=claim)
@@ -129,7 +134,7 @@ class TestAudits:
 
     def test_synthetic_datasets_are_kept_where_their_text_is_short(self):
         def contents(x, y):
-            case = holds("T7", NoLaw(), (x, y), Local(), exact=None)
+            case = holds("T7", NoDistribution(), (x, y), Local(), exact=None)
             return case.run(runs=200, alpha=0.05, seed=0, jobs=1).pair.contents
 
         assert contents(0.0, 1.0) == ("0.0", "1.0")
@@ -215,13 +220,13 @@ class TestDrawing:
         with pytest.raises(OptionError, match="runs=0 is not a number of runs"):
             next(draw(0, seed=1, stream=0))
 
-    def test_hits_and_outcomes_are_counted(self):
+    def test_counts_and_outcomes_are_counted(self):
         response, options = RandomisedResponse(1.0, k=3), {"seed": 5, "stream": 3}
         outputs = np.concatenate(list(blocks(response, 2, 150_000, **options)))
         counts = outcome_counts(response, 2, 3, 150_000, **options)
         assert counts.tolist() == [int((outputs == k).sum()) for k in range(3)]
-        assert event_hits(response, 2, lambda out: out == 2, 150_000, **options).tolist() == [counts[2]]
-        both = event_hits(response, 2, lambda out: out[:, None] == [0, 2], 150_000, **options)
+        assert event_counts(response, 2, lambda out: out == 2, 150_000, **options).tolist() == [counts[2]]
+        both = event_counts(response, 2, lambda out: out[:, None] == [0, 2], 150_000, **options)
         assert both.tolist() == [counts[0], counts[2]]
 
     def test_a_proportion_has_the_limits_of_the_exact_test_in_its_unit(self):
@@ -261,12 +266,12 @@ class TestDocuments:
             case.adjacency.check(case.x, case.y, case.distance)  # raises an error for a larger distance
 
     def test_claims_are_kept_exactly_in_true_versions_alone(self):
-        """By the exact strength on the pair, where a law gives one, which is so of most."""
+        """By the exact privacy parameter on the pair, where a distribution gives one, which is so of most."""
         known = [case for case in AUDITS if case.exact is not None]
         assert len(known) >= 0.9 * len(AUDITS)
         for case in known:
             claim = case.claim if isinstance(case.claim, Claim) else case.claim(case.distance)
-            exceeds = case.exact > claim.strength * (1 + 1e-9) + 1e-12
+            exceeds = case.exact > claim.parameter * (1 + 1e-9) + 1e-12
             assert exceeds == (case.expected is Verdict.REFUTED), case.name
 
     @pytest.mark.parametrize(

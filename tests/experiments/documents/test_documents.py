@@ -11,7 +11,7 @@ from scipy import stats
 
 from dpaudit import ApproxDP, Verdict
 from dpaudit.claims import NFoldComposition
-from dpaudit.experiments.cases.experiment import StatementCase, exact_strength, select
+from dpaudit.experiments.cases.experiment import StatementCase, exact_parameter, select
 from dpaudit.experiments.documents import definition, laplace_composition
 from dpaudit.experiments.documents.definition import EPSILON, equal_rows, independent_rows
 from dpaudit.experiments.documents.errata import cases_of, errata_page, errata_text
@@ -21,8 +21,8 @@ from dpaudit.experiments.statements.figures import EVENTS
 from dpaudit.experiments.suite.run_suite import all_experiments, run_experiments
 from dpaudit.mechanisms import (
     PUMPKIN_BIDS,
-    DiscreteGaussianLaw,
-    FiniteLaw,
+    DiscreteGaussianDistribution,
+    FiniteDistribution,
     GroupTightMechanism,
     PostedPriceAuction,
     RandomisedResponseFold,
@@ -31,7 +31,7 @@ from dpaudit.mechanisms import (
     exact_epsilon,
     group_delta,
 )
-from dpaudit.mechanisms.faulty import Twin
+from dpaudit.mechanisms.faulty import Variant
 
 EXPERIMENTS = {experiment.id: experiment for experiment in all_experiments()}
 CASES = {case.name: case for experiment in all_experiments() for case in experiment.cases}
@@ -80,7 +80,7 @@ class TestExponential:
     def test_a_nearly_reached_tail_is_within_three_percent_of_the_bound(self):
         mechanism, u, epsilon, _, n_best = CASES["E6-tail-nearly-reached"].measure.args
         assert (epsilon, n_best) == (mechanism.epsilon, 1)
-        assert 0.97 < mechanism.law(u).probabilities[1:].sum() * math.exp(4) <= 1
+        assert 0.97 < mechanism.distribution(u).probabilities[1:].sum() * math.exp(4) <= 1
 
     def test_utilities_of_the_examples(self):
         assert [centrality([0, 0, 1, 5], place) for place in (0, 1, 2, 5)] == [-2.0, -1.0, -2.0, -3.0]
@@ -89,8 +89,8 @@ class TestExponential:
         assert [revenue(list(PUMPKIN_BIDS), price) for price in prices] == Revenue(prices)(PUMPKIN_BIDS).tolist()
 
     def test_the_best_price_is_that_of_four_pumpkins(self):
-        law = PostedPriceAuction(40.0, [cents / 100 for cents in range(1, 501)]).law(PUMPKIN_BIDS)
-        assert law.values[law.probabilities.argmax()] == 1.0
+        distribution = PostedPriceAuction(40.0, [cents / 100 for cents in range(1, 501)]).distribution(PUMPKIN_BIDS)
+        assert distribution.values[distribution.probabilities.argmax()] == 1.0
         ratio = math.exp(40 * (4.0 - 3.01) / (2 * 5.0))
         assert CASES["E5-best-is-1.00"].exact == pytest.approx(ratio / (1 + ratio))
 
@@ -165,30 +165,33 @@ class TestRenyi:
     @pytest.mark.parametrize("epsilon", [0.01, 0.1, 2.0])
     @pytest.mark.parametrize("n", [1, 10, 100])
     def test_proposition_four_holds_up_to_twice_the_number(self, n, epsilon):
-        """The exact strength over all events; 4n mechanisms with a small epsilon break the proposition."""
+        """The exact privacy parameter over all events; 4n mechanisms with a small epsilon break the proposition."""
         claim = NFoldComposition(epsilon, n)
-        strengths = {
-            k: exact_strength(claim, *map(RandomisedResponseFold(epsilon, k * n).law, (0, 1))) for k in (1, 2, 4)
+        parameters = {
+            k: exact_parameter(claim, *map(RandomisedResponseFold(epsilon, k * n).distribution, (0, 1)))
+            for k in (1, 2, 4)
         }
-        assert max(strengths[1], strengths[2]) < epsilon
-        assert strengths[4] > 1.1 * epsilon or epsilon > 0.1
+        assert max(parameters[1], parameters[2]) < epsilon
+        assert parameters[4] > 1.1 * epsilon or epsilon > 0.1
 
     def test_adaptive_questions_change_with_the_answers(self):
-        """Values within the thresholds lose less than values beyond, so that the law differs from that of the fold."""
+        """Values within the thresholds lose less than values beyond, so that the distribution differs from that of the
+        fold.
+        """
         search, fold = UpAndDown(0.1, 10), RandomisedResponseFold(0.1, 10)
-        assert search.law(11).log_probabilities == pytest.approx(fold.law(1).log_probabilities)
-        assert np.abs(search.law(4).probabilities - fold.law(1).probabilities).max() > 1e-3
+        assert search.distribution(11).log_probabilities == pytest.approx(fold.distribution(1).log_probabilities)
+        assert np.abs(search.distribution(4).probabilities - fold.distribution(1).probabilities).max() > 1e-3
         assert CASES["R3-response-adaptive-10"].exact < CASES["R3-response-beyond-10"].exact
 
 
 def test_two_deltas_are_exact():
-    """Compare with the explicit joint law of both bits."""
+    """Compare with the explicit joint distribution of both bits."""
     bits = GroupTightMechanism(HALF, 0.05, start=0.05), GroupTightMechanism(HALF / 2, 0.02, start=0.1)
-    tables = [[bit.law(n).log_probabilities for bit in bits] for n in (1, 2)]
-    laws = [FiniteLaw(tuple(map(sum, itertools.product(*table)))) for table in tables]
+    tables = [[bit.distribution(n).log_probabilities for bit in bits] for n in (1, 2)]
+    distributions = [FiniteDistribution(tuple(map(sum, itertools.product(*table)))) for table in tables]
     case = CASES["L4-two-deltas"]
     assert case.claim == ApproxDP(1.5 * HALF, 0.07)
-    assert case.exact == pytest.approx(exact_epsilon(*laws, 0.07), rel=1e-9)
+    assert case.exact == pytest.approx(exact_epsilon(*distributions, 0.07), rel=1e-9)
 
 
 def discrete_gaussian(sigma, location=0):
@@ -203,7 +206,7 @@ class TestNamed:
         for case in EXPERIMENTS["M2"].cases:
             if case.expected is Verdict.REFUTED:
                 mechanism = case.mechanism
-                while not isinstance(mechanism, Twin):
+                while not isinstance(mechanism, Variant):
                     mechanism = mechanism.mechanism
                 assert case.claim == mechanism.claim
                 variants.add(type(mechanism).__name__)
@@ -228,7 +231,9 @@ class TestNamed:
     def test_rho_is_the_divergence_at_whole_orders(self, name, shift):
         """D_a = a rho for a = 2, 3, 4, and less between integers, by sums over the integers."""
         p, q = discrete_gaussian(1.5), discrete_gaussian(1.5, shift)
-        np.testing.assert_allclose(p, np.exp(DiscreteGaussianLaw(0, 1.5).log_density(np.arange(-20, 21))), rtol=1e-9)
+        np.testing.assert_allclose(
+            p, np.exp(DiscreteGaussianDistribution(0, 1.5).log_density(np.arange(-20, 21))), rtol=1e-9
+        )
         by_order = [np.log(np.sum(p**a * q ** (1 - a))) / (a - 1) / a for a in (2, 3, 4, 1.5)]
         assert by_order[:3] == pytest.approx([CASES[name].exact] * 3, rel=1e-9)
         assert by_order[3] <= CASES[name].exact * (1 + 1e-12)
@@ -254,9 +259,9 @@ class TestNamed:
         """A double integral of exponentials is 1/640 for answers 0, and e⁻²/640 for answers 1."""
         case, runs = CASES["M2-value-released"], 300_000
         for dataset, chance in ((case.x, 1 / 640), (case.y, math.exp(-2) / 640)):
-            hits = case.mechanism.sample(dataset, runs, np.random.default_rng(6)).sum()
+            counts = case.mechanism.sample(dataset, runs, np.random.default_rng(6)).sum()
             limits = stats.binom(runs, chance)
-            assert limits.ppf(5e-9) <= hits <= limits.isf(5e-9)
+            assert limits.ppf(5e-9) <= counts <= limits.isf(5e-9)
 
 
 @pytest.mark.evidence

@@ -1,4 +1,4 @@
-"""The suite of DP-Sniper: twenty mechanisms, their worst pairs, laws and published bounds.
+"""The suite of DP-Sniper: twenty mechanisms, their worst pairs, distributions and published bounds.
 
 Random tests have a false-alarm probability of 1e-8 each.
 """
@@ -27,7 +27,7 @@ from dpaudit.experiments.published.dp_sniper import (
 from dpaudit.experiments.published.noisy_answers import LargestExponential, NoisyAnswers
 from dpaudit.mechanisms import SparseVector, exact_epsilon
 from dpaudit.mechanisms.faulty import SparseVectorReleasingValue
-from dpaudit.mechanisms.faulty.selection import MaximumLaplaceLaw
+from dpaudit.mechanisms.faulty.selection import MaximumLaplaceDistribution
 
 ALARM, RUNS = 1e-8, 20_000
 CLAIM = PureDP(0.1)
@@ -69,14 +69,14 @@ def pairs_of_the_suite(entry):
     return pairs + [(y, x) for x, y in pairs]
 
 
-def largest_loss(law_x, law_y):
-    """Return the loss by the law or on a grid; NaN if it is finite and unknown."""
-    if isinstance(law_x, MaximumLaplaceLaw):
+def largest_loss(distribution_x, distribution_y):
+    """Return the loss by the distribution or on a grid; NaN if it is finite and unknown."""
+    if isinstance(distribution_x, MaximumLaplaceDistribution):
         z = np.linspace(-300.0, 300.0, 6001)
-        return float((law_x.log_density(z) - law_y.log_density(z)).max())
-    if hasattr(law_x, "locations"):
-        return math.inf if max(law_x.locations) < max(law_y.locations) else math.nan
-    return law_x.epsilon_from(law_y, 0.0)
+        return float((distribution_x.log_density(z) - distribution_y.log_density(z)).max())
+    if hasattr(distribution_x, "locations"):
+        return math.inf if max(distribution_x.locations) < max(distribution_y.locations) else math.nan
+    return distribution_x.epsilon_from(distribution_y, 0.0)
 
 
 def test_all_twenty_mechanisms_are_present():
@@ -106,8 +106,8 @@ def test_an_entry_is_consistent(name):
 )
 def test_no_pair_of_the_suite_loses_more(name):
     entry = ENTRIES[name]
-    law = functools.cache(entry.mechanism.law)
-    losses = [largest_loss(law(x), law(y)) for x, y in pairs_of_the_suite(entry)]
+    distribution = functools.cache(entry.mechanism.distribution)
+    losses = [largest_loss(distribution(x), distribution(y)) for x, y in pairs_of_the_suite(entry)]
     assert np.nanmax(losses) == pytest.approx(entry.exact, rel=1e-7)
 
 
@@ -122,19 +122,19 @@ def test_published_bounds_do_not_exceed_the_exact_loss():
 
 
 @pytest.mark.parametrize("name", ENTRIES)
-def test_laws_of_a_pair_agree_on_what_they_share(name):
+def test_distributions_of_a_pair_agree_on_what_they_share(name):
     """∫ min(f, g) equals E_x[min(1, g/f)] and E_y[min(1, f/g)], two means of numbers in [0, 1] on independent runs.
 
     The same holds over the outputs that are more likely on x, where the first mean is a change of measure and the
     second counts runs. The limits follow from Hoeffding's inequality.
     """
     entry = ENTRIES[name]
-    law_x, law_y = entry.mechanism.law(entry.x), entry.mechanism.law(entry.y)
+    distribution_x, distribution_y = entry.mechanism.distribution(entry.x), entry.mechanism.distribution(entry.y)
     shares, likelier = [], []
     for dataset, seed, sign in ((entry.x, 1, 1.0), (entry.y, 2, -1.0)):
         outputs = entry.mechanism.sample(dataset, RUNS, np.random.default_rng(seed))
         with np.errstate(divide="ignore"):
-            loss = law_x.log_density(outputs) - law_y.log_density(outputs)
+            loss = distribution_x.log_density(outputs) - distribution_y.log_density(outputs)
         ratio = np.exp(-np.maximum(sign * loss, 0.0))
         shares.append(ratio.mean())
         likelier.append((ratio * (loss > 1e-12)).mean())
@@ -170,7 +170,9 @@ class TestRappor:
         assert [Rappor(f=0.75).probability_of_one(bit) for bit in (True, False)] == pytest.approx([0.5125, 0.4875])
         small = Rappor(f=0.5, report_zero=0.2, report_one=0.9, n_bits=64, n_hashes=3)
         assert len({*small.set_bits(0), *small.set_bits(1)}) == 6
-        assert exact_epsilon(small.law(0), small.law(1)) == pytest.approx(small.claim.epsilon, rel=1e-12)
+        assert exact_epsilon(small.distribution(0), small.distribution(1)) == pytest.approx(
+            small.claim.epsilon, rel=1e-12
+        )
 
 
 class TestTruncatedGeometric:
@@ -179,7 +181,7 @@ class TestTruncatedGeometric:
         mechanism, r, n = TruncatedGeometric(0.1), Fraction(8, 9), 5
         assert (mechanism.k, mechanism.denominator) == (3, 17 * 9**4)
         for count in range(n + 1):
-            steps = np.diff(mechanism.distribution(count), prepend=0)
+            steps = np.diff(mechanism.cumulative(count), prepend=0)
             for z, weight in enumerate(steps.tolist()):
                 inside = (1 - r) / (1 + r) * r ** abs(z - count)
                 end = r ** abs(z - count) / (1 + r)
@@ -190,7 +192,7 @@ class TestTruncatedGeometric:
     @pytest.mark.parametrize("epsilon", [0.05, 0.5, 3.0])
     def test_its_loss(self, epsilon):
         mechanism = TruncatedGeometric(epsilon)
-        losses = [exact_epsilon(one, two) for one, two in pairwise(mechanism.law(count) for count in range(6))]
+        losses = [exact_epsilon(one, two) for one, two in pairwise(mechanism.distribution(count) for count in range(6))]
         assert max(losses) == pytest.approx(mechanism.loss, rel=1e-12)
         assert (mechanism.loss > epsilon) == (epsilon < 0.2)
 
@@ -200,9 +202,13 @@ def test_running_sums_have_the_losses_of_their_steps():
     answers, other = (1.0, -2.5, 0.3), (1.0, -1.5, 0.3)
     outputs, again = (one.sample(answers, 1000, np.random.default_rng(1)) for one in (steps, sums))
     assert np.array_equal(np.cumsum(outputs, axis=1), again)
-    assert steps.law(answers).log_density(outputs) == pytest.approx(sums.law(answers).log_density(again), rel=1e-9)
-    assert exact_epsilon(sums.law(answers), sums.law(other)) == 0.5
-    assert sums.law(answers).delta_from(sums.law(other), 0.1) == pytest.approx(-math.expm1((0.1 - 0.5) / 2))
+    assert steps.distribution(answers).log_density(outputs) == pytest.approx(
+        sums.distribution(answers).log_density(again), rel=1e-9
+    )
+    assert exact_epsilon(sums.distribution(answers), sums.distribution(other)) == 0.5
+    assert sums.distribution(answers).delta_from(sums.distribution(other), 0.1) == pytest.approx(
+        -math.expm1((0.1 - 0.5) / 2)
+    )
 
 
 class TestLargestExponential:
@@ -212,23 +218,23 @@ class TestLargestExponential:
         return math.prod(-math.expm1(-(z - answer) / 2.0) for answer in self.ANSWERS) if z > 1.0 else 0.0
 
     def test_the_density_is_that_of_the_product(self):
-        law = LargestExponential(CLAIM, 2.0).law(self.ANSWERS)
+        distribution = LargestExponential(CLAIM, 2.0).distribution(self.ANSWERS)
         for z in (1.001, 1.7, 12.0):
             slope = (self.cdf(z + 1e-5) - self.cdf(z - 1e-5)) / 2e-5
-            assert math.exp(law.log_density(z)) == pytest.approx(slope, rel=1e-6)
+            assert math.exp(distribution.log_density(z)) == pytest.approx(slope, rel=1e-6)
         at_the_edge = math.expm1(-0.75 / 2) * math.expm1(-4.0 / 2) / 2  # other distribution functions, density at 0
-        assert math.exp(law.log_density(1.0)) == pytest.approx(at_the_edge)
-        assert np.isneginf(law.log_density([0.9, 0.5, -10.0])).all()
-        assert law.log_density(4000.0) - law.log_density(4002.0) == pytest.approx(1.0)
+        assert math.exp(distribution.log_density(1.0)) == pytest.approx(at_the_edge)
+        assert np.isneginf(distribution.log_density([0.9, 0.5, -10.0])).all()
+        assert distribution.log_density(4000.0) - distribution.log_density(4002.0) == pytest.approx(1.0)
 
     def test_an_output_rounded_down_at_the_edge_is_possible(self):
         """The largest answer lies between two grid points, and the noise may be close to 0."""
-        law = LargestExponential(CLAIM, 2.0).law((1.0 + 0.4 * 2.0**-19, 0.0))
-        assert np.isfinite(law.log_density(1.0))
-        assert np.isneginf(law.log_density(1.0 - 2.0**-19))
+        distribution = LargestExponential(CLAIM, 2.0).distribution((1.0 + 0.4 * 2.0**-19, 0.0))
+        assert np.isfinite(distribution.log_density(1.0))
+        assert np.isneginf(distribution.log_density(1.0 - 2.0**-19))
 
     def test_the_loss_is_infinite_in_one_direction(self):
-        low, high = (LargestExponential(CLAIM, 2.0).law(answers) for answers in ((0.0, 1.0), (1.0, 2.0)))
+        low, high = (LargestExponential(CLAIM, 2.0).distribution(answers) for answers in ((0.0, 1.0), (1.0, 2.0)))
         assert low.epsilon_from(high, 0.0) == math.inf
         with pytest.raises(OptionError, match="no closed form"):
             high.epsilon_from(low, 0.0)
@@ -236,12 +242,16 @@ class TestLargestExponential:
 
 def test_densities_claims_and_largest_losses_side_by_side_add_up():
     both = SideBySide((SparseVectorReleasingValue(1.0), SparseVector(1.0)))
-    laws = [both.law(answers) for answers in ((0.0, 1.0), (1.0, 2.0))]
+    distributions = [both.distribution(answers) for answers in ((0.0, 1.0), (1.0, 2.0))]
     outputs = both.sample((0.0, 1.0), 200, np.random.default_rng(1))
-    total = laws[0].parts[0].log_density(outputs[:, :2]) + laws[0].parts[1].log_density(outputs[:, 2:])
-    assert np.array_equal(laws[0].log_density(outputs), total)
+    total = distributions[0].parts[0].log_density(outputs[:, :2]) + distributions[0].parts[1].log_density(
+        outputs[:, 2:]
+    )
+    assert np.array_equal(distributions[0].log_density(outputs), total)
     assert both.claim == PureDP(2.0)
-    losses = [one.epsilon_from(two, 0.0) for one, two in zip(laws[0].parts, laws[1].parts, strict=True)]
-    assert laws[0].epsilon_from(laws[1], 0.0) == pytest.approx(sum(losses))
+    losses = [
+        one.epsilon_from(two, 0.0) for one, two in zip(distributions[0].parts, distributions[1].parts, strict=True)
+    ]
+    assert distributions[0].epsilon_from(distributions[1], 0.0) == pytest.approx(sum(losses))
     with pytest.raises(OptionError, match="use delta=0"):
-        laws[0].epsilon_from(laws[1], 0.1)
+        distributions[0].epsilon_from(distributions[1], 0.1)

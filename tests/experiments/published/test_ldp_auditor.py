@@ -44,7 +44,7 @@ def test_the_attack_shows_the_bug_for_small_epsilon_only():
 def test_guesses_from_bits(oracle, value):
     rows = np.array(list(itertools.product((0, 1), repeat=K)))
     support = np.where(rows.any(axis=1, keepdims=True), rows, 1)
-    guess = np.exp(oracle.law(value).log_density(rows)) @ (support / support.sum(axis=1, keepdims=True))
+    guess = np.exp(oracle.distribution(value).log_density(rows)) @ (support / support.sum(axis=1, keepdims=True))
     found = attack(oracle)
     assert guess[0] == pytest.approx(found.true_positive if value == 0 else found.false_positive)
 
@@ -53,10 +53,10 @@ def test_guesses_from_subsets_responses_and_hashes():
     subset = SubsetSelection(1.0, K, size=2)
     sets = np.array([bits for bits in itertools.product((0, 1), repeat=K) if sum(bits) == 2])
     for value, expected in ((0, attack(subset).true_positive), (3, attack(subset).false_positive)):
-        assert np.exp(subset.law(value).log_density(sets)) @ sets[:, 0] / 2 == pytest.approx(expected)
+        assert np.exp(subset.distribution(value).log_density(sets)) @ sets[:, 0] / 2 == pytest.approx(expected)
     response = attack(RandomisedResponse(1.0, K))
     assert (response.true_positive, response.false_positive) == pytest.approx(
-        tuple(RandomisedResponse(1.0, K).law(0).probabilities[:2])
+        tuple(RandomisedResponse(1.0, K).distribution(0).probabilities[:2])
     )
     hashing, total = LocalHashing(1.0, K, g=3), 0.0
     for hashes in itertools.product(range(3), repeat=K):  # all functions, equally likely
@@ -69,10 +69,10 @@ def test_guesses_from_subsets_responses_and_hashes():
 
 def test_guesses_from_noisy_bits():
     """Of two values, the likelier is the one with the larger bit after clipping to [0, 1]; half of the equals."""
-    law_1, law_0 = HistogramMechanism(1.0, 2, sensitivity=2).law([0]).marginals
-    inside = integrate.quad(lambda bit: np.exp(law_1.log_density(bit)) * law_0.cdf(bit), 0, 1)[0]
-    above = law_1.sf(1) * (law_0.cdf(1) + law_0.sf(1) / 2)
-    expected = inside + above + law_1.cdf(0) * law_0.cdf(0) / 2
+    distribution_1, distribution_0 = HistogramMechanism(1.0, 2, sensitivity=2).distribution([0]).marginals
+    inside = integrate.quad(lambda bit: np.exp(distribution_1.log_density(bit)) * distribution_0.cdf(bit), 0, 1)[0]
+    above = distribution_1.sf(1) * (distribution_0.cdf(1) + distribution_0.sf(1) / 2)
+    expected = inside + above + distribution_1.cdf(0) * distribution_0.cdf(0) / 2
     assert attack(HistogramMechanism(1.0, 2, sensitivity=2)).true_positive == pytest.approx(float(expected))
 
 

@@ -1,4 +1,4 @@
-"""The suites of StatDP and DP-Auditorium and the ladder: names, exact losses, and laws by other integrals.
+"""The suites of StatDP and DP-Auditorium and the ladder: names, exact losses, and distributions by other integrals.
 
 Counts are outside their limits with probability at most 1e-8.
 """
@@ -16,7 +16,7 @@ from dpaudit.audit.procedures.check import check
 from dpaudit.experiments.published import auditorium, ladder, statdp
 from dpaudit.experiments.published.auditorium import Comparison
 from dpaudit.experiments.published.exposed_means import STEP, BoundedMean, ExposedMean, MeanOverExactCount
-from dpaudit.mechanisms import LaplaceLaw, exact_delta, exact_epsilon
+from dpaudit.mechanisms import LaplaceDistribution, exact_delta, exact_epsilon
 
 RATIOS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)
 KINDS = ("count", "sum", "mean", "Gaussian count", "Gaussian sum")
@@ -36,10 +36,10 @@ STEPS = [[a] * k + [b] * (10 - k) for k in (5, 9) for a in (0.0, 1.0, 2.0) for b
 """Ten answers with two blocks of equal values, the first of size five or nine."""
 
 
-def are_near(hits, runs, probabilities, alarm=1e-8):
+def are_near(counts, runs, probabilities, alarm=1e-8):
     """Whether counts lie within exact binomial limits, which holds with probability 1 − alarm for each."""
-    law = stats.binom(runs, probabilities)
-    return bool(np.all((law.ppf(alarm / 2) <= hits) & (hits <= law.isf(alarm / 2))))
+    distribution = stats.binom(runs, probabilities)
+    return bool(np.all((distribution.ppf(alarm / 2) <= counts) & (counts <= distribution.isf(alarm / 2))))
 
 
 def test_names_are_those_of_the_suites():
@@ -93,10 +93,12 @@ def test_no_pair_of_whole_answers_loses_more_in_statdp(name):
         datasets = [[first, *others] for others in rest for first in (0.0, 1.0, 2.0)]
     else:
         datasets = STEPS[: 9 if name == "iSVT2" else None]
-    laws = [entry.mechanism.law(answers) for answers in datasets]
+    distributions = [entry.mechanism.distribution(answers) for answers in datasets]
     pairs = itertools.permutations(range(len(datasets)), 2)
     near = [(i, j) for i, j in pairs if entry.adjacency.distance(datasets[i], datasets[j]) <= 1]
-    assert max(laws[i].epsilon_from(laws[j], 0.0) for i, j in near) == pytest.approx(entry.exact, rel=1e-12)
+    assert max(distributions[i].epsilon_from(distributions[j], 0.0) for i, j in near) == pytest.approx(
+        entry.exact, rel=1e-12
+    )
 
 
 class TestAuditorium:
@@ -107,18 +109,20 @@ class TestAuditorium:
         [("svt1", 0.64, 0), ("svt2", 0.48, 0), ("svt4", 1.73, 0.03), ("svt5", math.inf, 0.2212), ("svt6", 1.47, 0.027)],
     )
     def test_sparse_vectors_that_end_with_the_second_answer_above(self, name, epsilon, delta):
-        x, y = (auditorium.sparse_vectors(cutoff=2)[name].law(rows) for rows in (TWO, THREE))
+        x, y = (auditorium.sparse_vectors(cutoff=2)[name].distribution(rows) for rows in (TWO, THREE))
         assert x.epsilon_from(y, 0.0) == exact_epsilon(x, y) == AUDITORIUM[name].exact
         assert exact_epsilon(x, y) == pytest.approx(epsilon, abs=0.005)
         assert exact_delta(x, y, 1.0) == pytest.approx(delta, abs=5e-5)
 
     @pytest.mark.parametrize(("name", "delta"), [("svt4", 0.0481), ("svt6", 0.0363)])
     def test_sparse_vectors_that_compare_all_answers(self, name, delta):
-        x, y = (auditorium.sparse_vectors(cutoff=8)[name].law(rows) for rows in (TWO, THREE))
+        x, y = (auditorium.sparse_vectors(cutoff=8)[name].distribution(rows) for rows in (TWO, THREE))
         assert exact_delta(x, y, 1.0) == pytest.approx(delta, abs=5e-5)
 
     def test_noisy_max_on_equal_counts(self):
-        right, wrong = ([AUDITORIUM[f"noisy_max_v{k}"].mechanism.law(rows) for rows in (TWO, THREE)] for k in (1, 4))
+        right, wrong = (
+            [AUDITORIUM[f"noisy_max_v{k}"].mechanism.distribution(rows) for rows in (TWO, THREE)] for k in (1, 4)
+        )
         assert exact_epsilon(*right) == pytest.approx(0.281, abs=5e-4)
         assert exact_epsilon(*wrong) == pytest.approx(1.434, abs=5e-4)
         assert exact_delta(*wrong, 1.0) == pytest.approx(0.176, abs=5e-4)
@@ -126,8 +130,8 @@ class TestAuditorium:
     def test_no_other_pair_loses_more(self):
         answers = list(itertools.product((0, 1), repeat=2))
         for name in ("svt1", "svt2", "svt4", "svt6"):
-            laws = [AUDITORIUM[name].mechanism.law(records) for records in answers]
-            largest = max(exact_epsilon(a, b) for a, b in itertools.combinations(laws, 2))
+            distributions = [AUDITORIUM[name].mechanism.distribution(records) for records in answers]
+            largest = max(exact_epsilon(a, b) for a, b in itertools.combinations(distributions, 2))
             assert largest == pytest.approx(AUDITORIUM[name].exact, rel=1e-12)
 
     @pytest.mark.parametrize(("records", "odd", "last"), [([], 0, 0), ([1], 0, 1), ([0, 1, 0], 1, 0)])
@@ -144,22 +148,28 @@ class TestAuditorium:
             assert above <= 2
             assert len(output) == 8 or (above == 2 and output[-1] is not BELOW)
 
-    def test_lists_follow_their_law(self):
+    def test_lists_follow_their_distribution(self):
         mechanism, runs = AUDITORIUM["svt4"].mechanism, 20_000
-        outputs, law = mechanism.sample(TWO, runs, np.random.default_rng(1)).tolist(), mechanism.law(TWO)
+        outputs, distribution = (
+            mechanism.sample(TWO, runs, np.random.default_rng(1)).tolist(),
+            mechanism.distribution(TWO),
+        )
         likely = [(BELOW,) * 8, (BELOW,) * 7 + (ABOVE,), (ABOVE, ABOVE)]
-        hits = np.array([sum(output == one for output in outputs) for one in likely])
-        assert are_near(hits, runs, np.exp(law.log_density(likely)))
+        counts = np.array([sum(output == one for output in outputs) for one in likely])
+        assert are_near(counts, runs, np.exp(distribution.log_density(likely)))
         impossible = [(ABOVE,), (BELOW,) * 7, (ABOVE, ABOVE, ABOVE), (ABOVE, ABOVE, BELOW)]
-        assert np.all(law.log_density(impossible) == -math.inf)
+        assert np.all(distribution.log_density(impossible) == -math.inf)
 
     @pytest.mark.evidence
-    def test_lists_with_values_follow_their_law(self):
+    def test_lists_with_values_follow_their_distribution(self):
         """With two answers above, the threshold is below both values, and the probability is a double integral."""
         mechanism, runs = AUDITORIUM["svt3"].mechanism, 100_000
-        outputs, law = mechanism.sample(TWO, runs, np.random.default_rng(1)).tolist(), mechanism.law(TWO)
+        outputs, distribution = (
+            mechanism.sample(TWO, runs, np.random.default_rng(1)).tolist(),
+            mechanism.distribution(TWO),
+        )
         first = np.linspace(-1.0, 1.0, 21)
-        cell = np.array([[math.exp(law.log_density([(u, v)])[0]) for v in first] for u in first])
+        cell = np.array([[math.exp(distribution.log_density([(u, v)])[0]) for v in first] for u in first])
         probability = integrate.simpson(integrate.simpson(cell, x=first), x=first)
         assert are_near(sum(len(o) == 2 and max(map(abs, o)) <= 1 for o in outputs), runs, probability)
 
@@ -169,12 +179,12 @@ class TestMeans:
         ("mechanism", "rows"),
         [(MeanOverExactCount(1.0), [0.5, 1.0]), (BoundedMean(0.8, -2.0, 4.0), [4.0, 4.0, 1.0, 7.0, -2.0])],
     )
-    def test_outputs_follow_the_law(self, mechanism, rows):
-        outputs, law = mechanism.sample(rows, 20_000, np.random.default_rng(1)), mechanism.law(rows)
+    def test_outputs_follow_the_distribution(self, mechanism, rows):
+        outputs, distribution = mechanism.sample(rows, 20_000, np.random.default_rng(1)), mechanism.distribution(rows)
         at = np.array([-1.9, -0.4, 0.1, 0.6, 2.5])
         assert np.all(outputs % STEP == 0)
-        assert are_near((outputs[:, None] <= at).sum(axis=0), 20_000, law.cdf(at))
-        assert law.cdf(at) + law.sf(at) == pytest.approx(1.0, abs=1e-9)
+        assert are_near((outputs[:, None] <= at).sum(axis=0), 20_000, distribution.cdf(at))
+        assert distribution.cdf(at) + distribution.sf(at) == pytest.approx(1.0, abs=1e-9)
 
     def test_a_negative_count_gives_the_exact_mean(self):
         """The output is 0 with probability ½e^{−½} = .303 on one row of 0, and never if the sum is positive."""
@@ -191,7 +201,7 @@ class TestMeans:
         def below(z):
             def integrand(u):
                 density = math.exp(-abs(u - 2) / 2) / 4
-                return density * (float(LaplaceLaw(1.0, 2.0).cdf(z * u)) if u > 0 else float(1 / u <= z))
+                return density * (float(LaplaceDistribution(1.0, 2.0).cdf(z * u)) if u > 0 else float(1 / u <= z))
 
             stops = sorted({-100.0, 0.0, 2.0, 150.0, 1 / z})
             return sum(integrate.quad(integrand, a, b, epsabs=1e-13)[0] for a, b in itertools.pairwise(stops))
@@ -203,28 +213,31 @@ class TestMeans:
         assert np.all(outputs % STEP == 0)
         assert are_near((outputs[:, None] <= at).sum(axis=0), 20_000, [below(z) for z in at])
 
-    def test_the_law_of_a_bounded_mean_by_other_integrals(self):
+    def test_the_distribution_of_a_bounded_mean_by_other_integrals(self):
         mean, scale = BoundedMean(0.8, -2.0, 4.0), 2.5
-        law = mean.law([4.0, 4.0, 1.0, 7.0, -2.0])  # 2 half ranges, 5 rows
+        distribution = mean.distribution([4.0, 4.0, 1.0, 7.0, -2.0])  # 2 half ranges, 5 rows
 
         def above(t):
             """Pr[A/max(1, C) > t] of the noisy sum A and count C, by adaptive quadrature over the count."""
 
             def integrand(c):
                 density = math.exp(-abs(c - 5) / scale) / (2 * scale)
-                return density * float(LaplaceLaw(2.0, scale).sf(t * max(c, 1.0)))
+                return density * float(LaplaceDistribution(2.0, scale).sf(t * max(c, 1.0)))
 
             stops = sorted({1.0, 5.0, *([2.0 / t] if t else [])})
             edges = [stops[0] - 60 * scale, *stops, stops[-1] + 60 * scale]
             return sum(integrate.quad(integrand, a, b, epsabs=0, epsrel=1e-11)[0] for a, b in itertools.pairwise(edges))
 
         for z in (-1.9, 1.0, 2.5, 3.9):
-            assert float(law.sf(z)) == pytest.approx(above((z - 1) / 3), rel=1e-9)
-            slope = (float(law.cdf(z + 1e-5)) - float(law.cdf(z - 1e-5))) / 2e-5
-            assert math.exp(law.log_density(z)) == pytest.approx(slope, rel=1e-6)
-        assert float(np.exp(law.log_density(4.0))) == pytest.approx(above(1.0), rel=1e-9)
-        assert law.log_density([-2.1, 4.1]).tolist() == [-math.inf, -math.inf]
-        assert (law.cdf([-2.1, 4.0]).tolist(), law.sf([-2.1, 4.0]).tolist()) == ([0.0, 1.0], [1.0, 0.0])
+            assert float(distribution.sf(z)) == pytest.approx(above((z - 1) / 3), rel=1e-9)
+            slope = (float(distribution.cdf(z + 1e-5)) - float(distribution.cdf(z - 1e-5))) / 2e-5
+            assert math.exp(distribution.log_density(z)) == pytest.approx(slope, rel=1e-6)
+        assert float(np.exp(distribution.log_density(4.0))) == pytest.approx(above(1.0), rel=1e-9)
+        assert distribution.log_density([-2.1, 4.1]).tolist() == [-math.inf, -math.inf]
+        assert (distribution.cdf([-2.1, 4.0]).tolist(), distribution.sf([-2.1, 4.0]).tolist()) == (
+            [0.0, 1.0],
+            [1.0, 0.0],
+        )
 
     @pytest.mark.parametrize("ratio", [0.5, 0.9, 1.0])
     def test_the_loss_of_a_bounded_mean_in_closed_form(self, ratio):
@@ -233,7 +246,7 @@ class TestMeans:
         n = len(entry.x)
         assert sum(entry.x) == n % 2
         assert entry.exact == pytest.approx(epsilon - math.log1p(epsilon / (3 + (n - 1) * epsilon)), rel=1e-9)
-        x, y = entry.mechanism.law(entry.x), entry.mechanism.law(entry.y)
+        x, y = entry.mechanism.distribution(entry.x), entry.mechanism.distribution(entry.y)
         assert (x.log_density(z) - y.log_density(z)).max() == pytest.approx(entry.exact, rel=1e-9)
 
     def test_parameters_and_rows_out_of_range_are_refused(self):

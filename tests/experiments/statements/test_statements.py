@@ -44,9 +44,9 @@ from dpaudit.experiments.documents.renyi_proposition import (
 from dpaudit.experiments.statements.gaussian_statements import IsBelow, attained_delta, loss_threshold, noise_scale
 from dpaudit.mechanisms import (
     ExponentialMechanism,
-    GaussianLaw,
+    GaussianDistribution,
     GaussianMechanism,
-    LaplaceLaw,
+    LaplaceDistribution,
     LaplaceMechanism,
     NameAndShame,
     RandomisedResponse,
@@ -121,7 +121,7 @@ def test_true_statements_are_refuted_no_more_often_than_allowed(measure, runs):
 
 
 @pytest.mark.parametrize(("measure", "runs"), FEW, ids=[name_of(measure) for measure, _ in FEW])
-def test_statements_without_hits_are_inconclusive(measure, runs):
+def test_statements_without_counts_are_inconclusive(measure, runs):
     assert measure(runs=runs, alpha=1e-6, seed=1).verdict is Verdict.INCONCLUSIVE
 
 
@@ -160,8 +160,8 @@ class TestExponential:
         """Enumerate all counts of two candidates."""
         u, alpha, missed = np.array([0.0, 1.0]), 0.05, 0.0
         chances = stats.binom(runs, 1 / (1 + math.exp(-slope))).pmf(np.arange(runs + 1))
-        for hits, chance in enumerate(chances):
-            found = fit_slope(u, np.array([runs - hits, hits]), alpha)
+        for counts, chance in enumerate(chances):
+            found = fit_slope(u, np.array([runs - counts, counts]), alpha)
             missed += chance * (not found["lower"] <= slope <= found["upper"])
         assert missed <= alpha
 
@@ -175,7 +175,7 @@ class TestExponential:
     def test_probabilities_shares_and_tails_have_clopper_pearson_limits(self):
         """Compare with the limits of the exact test of SciPy on the same counts."""
         u, t = (0.0, 1.0, 2.0), 0.0
-        p = ONE.law(u).probabilities
+        p = ONE.distribution(u).probabilities
         found = candidate_probability(ONE, u, 1, 0.0, 0.3, **CHECK).points[0]
         exact = stats.binomtest(round(found.estimate * CHECK["runs"]), CHECK["runs"]).proportion_ci(1 - CHECK["alpha"])
         assert (found.lower, found.upper) == pytest.approx(exact, rel=1e-6)
@@ -185,7 +185,7 @@ class TestExponential:
         assert not more_often(ONE, (1.0, 1.0, 2.0), 0, 1, **CHECK).is_refuted  # a tie is allowed either way
         at_edges = levels(5, 1)
         tail = utility_tail(ONE, at_edges, 1.0, (t, 2.0), 1, **CHECK)
-        below = [ONE.law(at_edges).probabilities[5 + 20 * k :].sum() * math.exp(k) for k in (0, 2)]
+        below = [ONE.distribution(at_edges).probabilities[5 + 20 * k :].sum() * math.exp(k) for k in (0, 2)]
         for point, truth in zip(tail.points, below, strict=True):
             assert point.lower < truth < point.upper
             assert point.high == 1.0
@@ -198,7 +198,7 @@ class TestGaussian:
         point = attained_delta(mechanism, 0.0, 1.0, runs=runs, alpha=1e-3, seed=4).points[0]
         edge = 0.5 - 0.7 * mechanism.scale**2
         assert loss_threshold(0.0, 1.0, mechanism.scale, 0.7) == pytest.approx(edge)
-        shares = [float(GaussianLaw(mean, mechanism.scale).cdf(edge)) for mean in (0, 1)]
+        shares = [float(GaussianDistribution(mean, mechanism.scale).cdf(edge)) for mean in (0, 1)]
         assert shares[0] - math.exp(0.7) * shares[1] == pytest.approx(0.02, rel=1e-8)
         assert point.lower < point.low == 0.02 == point.high < point.upper
         # The width is that of two Clopper-Pearson intervals at the expected counts.
@@ -225,10 +225,12 @@ class TestGaussian:
         deltas = []
         for threshold in (best, best - 0.1, best + 0.1):
             bit = IsBelow(GAUSSIAN, threshold)
-            p, q = (float(GAUSSIAN.law(answer).cdf(threshold)) for answer in (0.0, 1.0))
-            deltas.append(exact_delta(bit.law(0.0), bit.law(1.0), 1.0))
+            p, q = (float(GAUSSIAN.distribution(answer).cdf(threshold)) for answer in (0.0, 1.0))
+            deltas.append(exact_delta(bit.distribution(0.0), bit.distribution(1.0), 1.0))
             assert deltas[-1] == pytest.approx(p - math.e * q, rel=1e-9)
-        assert deltas[0] == pytest.approx(exact_delta(GAUSSIAN.law(0.0), GAUSSIAN.law(1.0), 1.0), rel=1e-9)
+        assert deltas[0] == pytest.approx(
+            exact_delta(GAUSSIAN.distribution(0.0), GAUSSIAN.distribution(1.0), 1.0), rel=1e-9
+        )
         assert max(deltas[1:]) < deltas[0]
         bits, outputs = (each.sample(0.0, 1000, np.random.default_rng(1)) for each in (bit, GAUSSIAN))
         assert np.array_equal(bits, outputs <= best + 0.1)
@@ -249,10 +251,10 @@ class TestDefinition:
         assert point.lower < exact < point.upper < 1.2 * exact
 
     def test_exposed_people_are_binomial(self):
-        """Counts of 0 to 4 people exposed are within exact limits of the law."""
+        """Counts of 0 to 4 people exposed are within exact limits of the distribution."""
         counts, runs = exposed_counts(NameAndShame(0.3), 4, 20_000, seed=3), 20_000
-        law = stats.binom(runs, stats.binom(4, 0.3).pmf(range(5)))
-        assert np.all((law.ppf(1e-9) <= counts) & (counts <= law.isf(1e-9)))
+        distribution = stats.binom(runs, stats.binom(4, 0.3).pmf(range(5)))
+        assert np.all((distribution.ppf(1e-9) <= counts) & (counts <= distribution.isf(1e-9)))
         result = number_exposed(NameAndShame(0.1), 5, 0.1, runs=20_000, alpha=1e-9, seed=1)
         assert result.verdict is Verdict.NOT_REFUTED
         assert [point.at for point in result.points] == ["mean", "Pr[0]", "Pr[1]", "Pr[2 or more]"]
@@ -283,9 +285,9 @@ class TestLaplace:
 
     def test_exact_distances_have_closed_forms(self):
         """1 − e^{−d/2} for a shift of d scales; 1/8 for scales 1 and 2, where e^{−z} = e^{−z/2}/2 at z = 2 ln 2."""
-        shifted = exact_distance(LaplaceLaw(0.0, 1.0), LaplaceLaw(1.0, 1.0), -39.5, 40.5)
+        shifted = exact_distance(LaplaceDistribution(0.0, 1.0), LaplaceDistribution(1.0, 1.0), -39.5, 40.5)
         assert shifted == pytest.approx(1 - math.exp(-0.5), rel=1e-6)
-        wider = exact_distance(LaplaceLaw(0.0, 1.0), LaplaceLaw(0.0, 2.0), -40, 40)
+        wider = exact_distance(LaplaceDistribution(0.0, 1.0), LaplaceDistribution(0.0, 2.0), -40, 40)
         assert wider == pytest.approx(1 / 8, rel=1e-4)
         found = cdf_distance(LaplaceMechanism(1.0), LAPLACE, 0.0, runs=20_000, alpha=ALARM, seed=1).points[0]
         assert found.lower < wider < found.upper
@@ -309,7 +311,7 @@ class TestRenyi:
         claim = NFoldComposition(0.1, 10)
         measure = partial(events_of_all_sizes, x=0, y=1, claim=claim, alpha=ALARM, seed=2)
         result = measure(RandomisedResponseFold(0.1, 10), runs=50_000)
-        p, q = (np.asarray(RandomisedResponseFold(0.1, 10).law(bit).cdf(np.arange(11))) for bit in (0, 1))
+        p, q = (np.asarray(RandomisedResponseFold(0.1, 10).distribution(bit).cdf(np.arange(11))) for bit in (0, 1))
         on_y, on_x = result.points[::2], result.points[1::2]
         assert len(on_y) == len(on_x) >= 5
         for two, one in zip(on_y, on_x, strict=True):
@@ -325,7 +327,7 @@ class TestRenyi:
     def test_the_sum_of_clipped_answers_is_the_privacy_loss(self):
         """The log density ratio of a row of answers is ε(n − 2·sum), a function of the sum."""
         answers = np.random.default_rng(1).normal(scale=3, size=(200, 7))
-        loss = sum(sign * LaplaceLaw(at, 1 / 0.3).log_density(answers) for sign, at in ((1, 0.0), (-1, 1.0)))
+        loss = sum(sign * LaplaceDistribution(at, 1 / 0.3).log_density(answers) for sign, at in ((1, 0.0), (-1, 1.0)))
         assert loss.sum(axis=1) == pytest.approx(0.3 * (7 - 2 * np.clip(answers, 0, 1).sum(axis=1)), abs=1e-12)
 
     @pytest.mark.parametrize(
@@ -338,8 +340,13 @@ class TestRenyi:
         assert fold.sample(value, 20, np.random.default_rng(1)) == pytest.approx([total] * 20, abs=1e-3)
 
     def test_a_laplace_fold_of_one_is_a_clipped_laplace_answer(self):
-        outputs, law = LaplaceFold(0.5, 1).sample(1, 20_000, np.random.default_rng(1)), LaplaceLaw(1.0, 2.0)
-        hits = [np.sum(outputs == 0), np.sum(outputs == 1), np.sum(outputs <= 0.5)]
-        limits = stats.binom(20_000, [float(law.cdf(0.0)), float(law.sf(1.0)), float(law.cdf(0.5))])
-        assert np.all((limits.ppf(ALARM / 6) <= hits) & (hits <= limits.isf(ALARM / 6)))
+        outputs, distribution = (
+            LaplaceFold(0.5, 1).sample(1, 20_000, np.random.default_rng(1)),
+            LaplaceDistribution(1.0, 2.0),
+        )
+        counts = [np.sum(outputs == 0), np.sum(outputs == 1), np.sum(outputs <= 0.5)]
+        limits = stats.binom(
+            20_000, [float(distribution.cdf(0.0)), float(distribution.sf(1.0)), float(distribution.cdf(0.5))]
+        )
+        assert np.all((limits.ppf(ALARM / 6) <= counts) & (counts <= limits.isf(ALARM / 6)))
         assert (outputs.min(), outputs.max()) == (0, 1)

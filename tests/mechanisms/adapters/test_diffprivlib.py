@@ -153,7 +153,7 @@ def test_correct_mechanisms_keep_their_claim_and_break_half_of_it(case):
     result = audit(adapter, x, y)
     assert result.verdict is Verdict.NOT_REFUTED
     assert result.is_reproducible == options.get("seeded", True)
-    assert audit(adapter, x, y, adapter.claim.with_strength(adapter.claim.strength / 2)).is_refuted
+    assert audit(adapter, x, y, adapter.claim.with_parameter(adapter.claim.parameter / 2)).is_refuted
 
 
 @needs_diffprivlib
@@ -273,7 +273,7 @@ def regression(**options):
     )
 
 
-# Laws that replays state, which need no diffprivlib.
+# Distributions that replays state, which need no diffprivlib.
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 6])

@@ -186,7 +186,7 @@ def test_claim_and_neighbours_are_those_of_the_measurement(made, distance, claim
     assert made.adjacency == adjacency
     found = made.claim(distance)
     assert type(found) is type(claim)
-    assert found.strength == pytest.approx(claim.strength, rel=1e-12)
+    assert found.parameter == pytest.approx(claim.parameter, rel=1e-12)
 
 
 def test_the_source_names_measure_metric_and_release():

@@ -106,7 +106,7 @@ def test_what_the_object_does_not_say_is_named(call, kind, message):
 def test_they_break_half_of_their_claim(make, options, x, y):
     """PyDP cannot be seeded: with these runs, the bound is seven standard deviations above half of the claim."""
     adapter = from_pydp(make, **options)
-    half = adapter.claim.with_strength(adapter.claim.strength / 2)
+    half = adapter.claim.with_parameter(adapter.claim.parameter / 2)
     options = {"claim": half, "adjacency": adapter.adjacency, "alpha": 1e-6, "jobs": 1, "bits": False}
     result = check(adapter, x, y, runs=10_000, **options)
     assert result.is_refuted

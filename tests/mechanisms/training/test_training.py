@@ -115,7 +115,7 @@ def test_gradients_are_the_slopes_of_the_losses_and_blocks_have_their_norms_and_
     assert not SumOfClipped(1.0)(model.blocks(weights, empty), empty.is_in).any()
 
 
-# Many trainings at once against a plain loop over one, and the laws of the batches.
+# Many trainings at once against a plain loop over one, and the distributions of the batches.
 
 CASES = [
     (LinearRegression(3), PoissonBatches(0.4), ()),
@@ -268,7 +268,7 @@ def test_the_ratio_is_the_logarithm_of_two_densities():
     assert np.allclose(certain, stats.norm.logpdf(z, 1, 0.7)[:, 0] - stats.norm.logpdf(z, 0, 0.7)[:, 0])
 
 
-# Claims against dp_accounting and closed forms, and the laws of the worst case against the claims.
+# Claims against dp_accounting and closed forms, and the distributions of the worst case against the claims.
 
 DRAWS, RELATIONS = 20_000, dp_accounting.NeighboringRelation
 
@@ -364,8 +364,8 @@ def mixture_cdf(n, rate, scale):
         ({"sampling": BallsInBins(3), "steps": 3}, -3.0, stats.norm(1.0, 2.0 * math.sqrt(3)).cdf),
     ],
 )
-def test_the_last_iterate_has_the_law_that_the_claim_assumes(changes, record, cdf):
-    """Normal about the number of uses, in clipping norms; a training without the record has another law."""
+def test_the_last_iterate_has_the_distribution_that_the_claim_assumes(changes, record, cdf):
+    """Normal about the number of uses, in clipping norms; a training without the record has another distribution."""
     last = training(**changes, observer=LastProjection()).sample([[record]], DRAWS, np.random.default_rng(0)) / 3.0
     assert stats.kstest(last, cdf).pvalue > ALARM
     other = training(**changes, observer=LastProjection()).sample(NOTHING, DRAWS, np.random.default_rng(0)) / 3.0
@@ -373,13 +373,13 @@ def test_the_last_iterate_has_the_law_that_the_claim_assumes(changes, record, cd
 
 
 def test_losses_of_the_last_iterate_and_of_what_is_seen():
-    exact = m.exact_epsilon(m.GaussianLaw(-4.0, 4.0), m.GaussianLaw(0.0, 4.0), 1e-5)
+    exact = m.exact_epsilon(m.GaussianDistribution(-4.0, 4.0), m.GaussianDistribution(0.0, 4.0), 1e-5)
     assert exact == pytest.approx(training().claim.epsilon, rel=1e-9)
     epsilon = scales_epsilon(2.0, 1, 0.1)
     t = math.sqrt(2 * (epsilon + math.log(2)) / (1 - 1 / 4))
     assert 2 * stats.norm.sf(t, 0, 2) - math.exp(epsilon) * 2 * stats.norm.sf(t) == pytest.approx(0.1, rel=1e-9)
     assert training(sampling=BallsInBins(3), steps=3).claim == dp_sgd_claim(FullBatch(), 2.0, 1)
-    gaussian = m.exact_epsilon(m.GaussianLaw(0, 1), m.GaussianLaw(1, 1), 1e-5)
+    gaussian = m.exact_epsilon(m.GaussianDistribution(0, 1), m.GaussianDistribution(1, 1), 1e-5)
     assert gaussian - 0.01 < mixture_epsilon(((1.0, 1.0),), ((1.0, 0.0),), 2.0, 4, 1e-5) <= gaussian + 1e-6
     one = mixture_epsilon(((0.7, 0.0), (0.3, 1.0)), ((1.0, 0.0),), 1.0, 1, 1e-5)
     claimed = training(sampling=PoissonBatches(0.3), steps=1, noise_multiplier=1.0).claim.epsilon
@@ -402,7 +402,7 @@ def test_audits_come_near_the_loss_and_do_not_pass_it(rate, seen):
     assert 0.65 * case.seen_epsilon < result.bound <= case.seen_epsilon
 
 
-# One training with canaries: the coins, the laws of the scores, and canaries as a matrix of directions.
+# One training with canaries: the coins, the distributions of the scores, and canaries as a matrix of directions.
 
 M = 4000
 ROWS = breast_cancer_records()

@@ -98,7 +98,7 @@ def test_each_verdict_has_a_next_step():
     assert "more --search-runs try more pairs" in steps(is_searched=True)
     short = {"resolution": 0.2, "requested_resolution": 0.01}
     assert steps(**short).startswith("next: more --runs to detect smaller excesses; `dpaudit plan`")
-    assert steps(stopped="time", looks=(), **short).startswith("next: a larger --seconds allows more runs")
+    assert steps(stopped="time", interim_analyses=(), **short).startswith("next: a larger --seconds allows more runs")
 
 
 @pytest.mark.parametrize("is_terminal", [True, False])

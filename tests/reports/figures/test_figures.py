@@ -14,7 +14,7 @@ from dpaudit import ApproxDP, GaussianDP, PureDP
 from dpaudit.audit.events.events import Intervals, Outcomes, Sketch
 from dpaudit.audit.inference.event_test import Counts
 from dpaudit.audit.records.suite import Entry, Suite
-from dpaudit.audit.results.audit_result import FixedSizeResult, Look
+from dpaudit.audit.results.audit_result import FixedSizeResult, InterimAnalysis
 from dpaudit.audit.results.cell_result import CellCounts
 from dpaudit.audit.results.statement_result import Point, Series
 from dpaudit.reports.figures.figures import figures_of
@@ -31,8 +31,8 @@ def entry(exact=None, **changes):
     return Entry(name="audit", result=result(**changes), exact=exact)
 
 
-def counts(hits_x, hits_y):
-    return Counts(hits_x=hits_x, runs_x=100, hits_y=hits_y, runs_y=100)
+def counts(count_x, count_y):
+    return Counts(count_x=count_x, runs_x=100, count_y=count_y, runs_y=100)
 
 
 @pytest.mark.parametrize("narrow", [False, True])
@@ -125,7 +125,7 @@ def test_figures_do_not_depend_on_the_users_settings_and_leave_them():
 
 CELLS = CellCounts(
     names=("output in (-inf, 0]", "output in (0, inf]", "output is not a number"),
-    hits_x=(700, 300, 0), hits_y=(200, 800, 0), alpha=0.01, n_known=2, scope="these 2 cells only",
+    count_x=(700, 300, 0), count_y=(200, 800, 0), alpha=0.01, n_known=2, scope="these 2 cells only",
 )  # fmt: skip
 POINTS = tuple(Point(at=f"t = {t}", estimate=t, lower=t - 1.0, upper=t + 1.0, low=0.0, high=2.0) for t in (1.0, 4.5))
 SERIES = Series(
@@ -138,9 +138,9 @@ told = partial(statement, quantity="slope", points=POINTS, series=SERIES)
 
 
 def test_figures_of_an_audit_are_of_its_outputs_its_looks_and_its_cells():
-    looks = (Look(32, 0.0, 1.0), Look(100, 0.5, 0.3))
+    interim_analyses = (InterimAnalysis(32, 0.0, 1.0), InterimAnalysis(100, 0.5, 0.3))
     assert figures_of(result()) == []
-    sequential = figures_of(result(sketch=BINS, looks=looks, stopped="runs"))
+    sequential = figures_of(result(sketch=BINS, interim_analyses=interim_analyses, stopped="runs"))
     fixed = figures_of(result(sketch=BINS, cells=CELLS))
     assert [len(one.figure.axes) for one in (*sequential, *fixed)] == [2, 1, 2, 2, 1]
     outputs, bound, _, curves, rows = (one.label for one in (*sequential, *fixed))

@@ -14,7 +14,7 @@ from dpaudit import ApproxDP, GaussianDP, PureDP
 from dpaudit.audit.errors import OptionError
 from dpaudit.audit.events.events import Sketch
 from dpaudit.audit.records.suite import Entry, Suite
-from dpaudit.audit.results.audit_result import Look
+from dpaudit.audit.results.audit_result import InterimAnalysis
 from dpaudit.audit.results.statement_result import Point, Series
 from dpaudit.reports.figures.plot import kinds_of, plot
 
@@ -22,7 +22,12 @@ from .. import examples
 from ..examples import BINS, CELLS, POINTS, SERIES, statement
 
 OUTCOMES = dataclasses.replace(CELLS, names=("'a'", "'b'", "'c'", "any other outcome"))
-LOOKS = (Look(32, 0.0, 1.0), Look(100, 0.4, 0.6), Look(1000, 0.8, 0.1), Look(2000, 1.002, 0.04))
+INTERIM_ANALYSES = (
+    InterimAnalysis(32, 0.0, 1.0),
+    InterimAnalysis(100, 0.4, 0.6),
+    InterimAnalysis(1000, 0.8, 0.1),
+    InterimAnalysis(2000, 1.002, 0.04),
+)
 HOSTILE = ["$x^$ \\frac{1}%_#&~^", "<script>alert(1)</script>\r\x00\nright\u202eto left", "w" * 100_000]
 
 
@@ -57,7 +62,10 @@ def bars(axes):
     ],
 )
 def test_every_kind_is_drawn_without_a_warning(claim, cells):
-    fixed, sequential = audit(claim=claim, cells=cells), audit(claim=claim, looks=LOOKS, stopped="runs")
+    fixed, sequential = (
+        audit(claim=claim, cells=cells),
+        audit(claim=claim, interim_analyses=INTERIM_ANALYSES, stopped="runs"),
+    )
     assert kinds_of(fixed)[0] == "outputs"
     for result, kind in [(fixed, kind) for kind in kinds_of(fixed)[1:]] + [(fixed, None), (sequential, None)]:
         axes = drawn(result, kind)
@@ -89,7 +97,7 @@ def test_ratios_are_the_intervals_of_the_cells():
         (k, max(low, -edge), min(up, edge)) for k, (low, up) in enumerate(zip(found.lower, found.upper, strict=True))
     ][:-1]  # the last cell was never seen
     assert np.array(ends) == pytest.approx(np.array(want))
-    assert CELLS.hits_x[-1] == CELLS.hits_y[-1] == 0
+    assert CELLS.count_x[-1] == CELLS.count_y[-1] == 0
     assert not [each for each in axes.lines if each.get_marker() in ("<", ">")]
     outside = line(axes, "interval outside the claim")
     assert sorted(outside[0].tolist()) == sorted(found.observed[[0, 2]].tolist())
@@ -110,7 +118,7 @@ def test_profile_and_trade_off_are_those_of_the_cells_and_of_the_claim():
     shown = delta > bottom
     assert delta[shown] == pytest.approx(CELLS.band().profile(epsilon)[1][shown])
     epsilon, delta = line(axes, "y against x")
-    other = dataclasses.replace(CELLS, hits_x=CELLS.hits_y[::-1], hits_y=CELLS.hits_x[::-1]).band()
+    other = dataclasses.replace(CELLS, count_x=CELLS.count_y[::-1], count_y=CELLS.count_x[::-1]).band()
     assert delta[delta > bottom] == pytest.approx(other.profile(epsilon)[1][delta > bottom])
     epsilon, delta = line(axes, "claimed")
     assert delta[0] == pytest.approx(0.3829, rel=0.01)  # 2 Phi(1/2) - 1
@@ -131,8 +139,8 @@ def test_profile_reaches_from_the_delta_that_is_claimed_to_where_all_has_been_sa
 
 @pytest.mark.parametrize(("stopped", "bound", "marker"), [("refuted", 1.002, "X"), ("time", 0.9, "s")])
 def test_running_bound_and_why_it_stopped(stopped, bound, marker):
-    looks = (*LOOKS[:3], Look(2000, bound, 0.04))
-    axes = drawn(audit(looks=looks, stopped=stopped, bound=bound), None)
+    interim_analyses = (*INTERIM_ANALYSES[:3], InterimAnalysis(2000, bound, 0.04))
+    axes = drawn(audit(interim_analyses=interim_analyses, stopped=stopped, bound=bound), None)
     runs, bounds = line(axes, "running lower bound")
     assert (runs.tolist(), bounds.tolist()) == ([32, 100, 1000, 2000], [0.0, 0.4, 0.8, bound])
     assert line(axes, "claimed 1")[1][0] == 1.0
@@ -223,7 +231,7 @@ def test_the_axes_given_are_drawn_into_and_without_them_a_new_figure_of_pyplot()
     assert second.has_data()
     assert figure.axes == [first, second]
     with matplotlib.rc_context({"font.size": 21.0, "text.color": "#abcdef", "lines.linewidth": 7.0}):
-        axes = plot(audit(looks=LOOKS, stopped="runs"), "bound", ax=Figure().subplots())
+        axes = plot(audit(interim_analyses=INTERIM_ANALYSES, stopped="runs"), "bound", ax=Figure().subplots())
         assert axes.xaxis.label.get_size() == 21.0
         assert (axes.lines[0].get_linewidth(), axes.lines[1].get_color()) == (7.0, "#abcdef")
     assert matplotlib.rcParams["font.size"] != 21.0

@@ -24,12 +24,12 @@ from ..examples import audit as audit_by_hand
 EVENT = Intervals(((-math.inf, -0.25),))
 SOURCE = {"file": "my lib/counts.py", "line": 12, "sha256": "ab" * 32, "below": "working directory"}
 CELLS = CellCounts(
-    names=("output ≤ -1", "output > -1"), hits_x=(600, 350), hits_y=(200, 750), alpha=0.005, n_known=2,
+    names=("output ≤ -1", "output > -1"), count_x=(600, 350), count_y=(200, 750), alpha=0.005, n_known=2,
     scope="upper ends for these cells only",
 )  # fmt: skip
 ROW = ReplayRow(
     place="my lib/counts.py:14 in noisy_count", source="return len(rows) + rng.laplace()",
-    primitive="Generator.laplace", law="Laplace(3, 1)", moved="2", allowed="1", loss="2",
+    primitive="Generator.laplace", distribution="Laplace(3, 1)", moved="2", allowed="1", loss="2",
     finding="moves by 2, which costs 2; [more](9) than {claimed}",
 )  # fmt: skip
 
@@ -37,7 +37,7 @@ ROW = ReplayRow(
 def audit_of(**changes):
     """An audit of one kind or the other, not refuted unless changed."""
     given = {
-        "mechanism": "noisy_count", "counts": Counts(hits_x=600, runs_x=950, hits_y=200, runs_y=951),
+        "mechanism": "noisy_count", "counts": Counts(count_x=600, runs_x=950, count_y=200, runs_y=951),
         "provenance": Provenance(where="mylib.counts:noisy_count", package="mylib 1.2", fingerprint="00ff00ff00ff00ff"),
         "pair": Pair(
             x="list of 3", y="list of 2", difference="1 row only in x", adjacency="add/remove one row", unit="one row",
@@ -69,8 +69,8 @@ def statement(estimate=1.0):
     )  # fmt: skip
 
 
-SICK = audit_of(findings=(Finding(HealthCheck.NONSTATIONARY, "hits vary"),), bound=9.0)
-LOW = LowBits(EVENT, "x", Counts(hits_x=90, runs_x=100, hits_y=1, runs_y=100), 2.5, "epsilon")
+SICK = audit_of(findings=(Finding(HealthCheck.NONSTATIONARY, "counts vary"),), bound=9.0)
+LOW = LowBits(EVENT, "x", Counts(count_x=90, runs_x=100, count_y=1, runs_y=100), 2.5, "epsilon")
 ACCEPTED = Accepted(reason="known | old", until="2027-06-30")
 ENTRIES = {
     "refuted": Entry(
@@ -86,10 +86,10 @@ ENTRIES = {
         x="x", y="y", difference="d", adjacency="declared neighbours by the caller", distance=1, doubt="3 rows differ",
     ))),
     "accepted": Entry(name="accepted", result=audit_of(bound=2.0), accepted=ACCEPTED),
-    "twin": Entry(name="twin", result=audit_of(bound=2.0), expected=Verdict.REFUTED, note="A fault."),
+    "variant": Entry(name="variant", result=audit_of(bound=2.0), expected=Verdict.REFUTED, note="A fault."),
     "surprise": Entry(name="surprise", result=audit_of(), expected=Verdict.REFUTED),
     "stopped": Entry(name="stopped", result=audit_of(
-        bound=1.2, resolution=None, stopped="refuted", looks=(), seed=2**70,
+        bound=1.2, resolution=None, stopped="refuted", interim_analyses=(), seed=2**70,
     )),
     "group": Entry(name="group", result=audit_of(claim=PureDP(1.0).group(3))),
     "training": Entry(name="training", result=canaries()),

@@ -44,7 +44,7 @@ def test_each_kind_has_its_reason(entries, weak, silenced, audit):
     assert kinds(audit(resolution=math.nextafter(1.0, 2.0), requested_resolution=2.0)) == ["excess"]
     assert kinds(audit(resolution=6.1, bound=1.5)) == [], "a refuted claim was detected"
     assert kinds(audit(claim=PureDP(0.0), bound=0.0)) == []
-    # Checks of the use of data do not concern a claim of equal laws.
+    # Checks of the use of data do not concern a claim of equal distributions.
     unused = ("constant-output", "equal-datasets", "no-power")
     assert kinds(audit(ignored=unused)) == ["silenced"]
     assert kinds(audit(ignored=unused, claim=PureDP(0.0), bound=0.0)) == []

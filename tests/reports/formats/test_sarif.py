@@ -68,7 +68,7 @@ def test_every_kind_of_result_is_valid(suite, entries):
         ("sick", "fail", "warning", False),
         ("doubt", "review", "none", False),
         ("accepted", "fail", "error", True),
-        ("twin", "fail", "error", True),
+        ("variant", "fail", "error", True),
         ("surprise", "fail", "warning", False),
         ("stopped", "fail", "error", False),
         ("training", "pass", "none", False),
@@ -130,7 +130,7 @@ def test_properties_and_results_that_only_some_audits_have(entries):
     assert {"bound", "pvalue"} <= known["stopped"]
     assert {"estimate", "resolution"} <= known["refuted"]
     assert not {"bound", "estimate", "pvalue", "resolution"} & known["sick"]
-    assert "hits vary" in only(entries["sick"])["message"]["text"]
+    assert "counts vary" in only(entries["sick"])["message"]["text"]
     first, second = written(entries["low"])["results"]
     assert (first["kind"], first["ruleId"]) == ("pass", "PureDP")
     assert (second["level"], second["ruleId"]) == ("warning", "LowBits")

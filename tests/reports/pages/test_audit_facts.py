@@ -175,10 +175,12 @@ def test_facts_that_only_some_audits_have():
     assert result.opposite_in_words in of(result)["Observed"]
     assert of(result)["Guesses"] == str(result.opposite.guesses)
     alone = replace(result, opposite=None)
-    large = replace(alone, counts=replace(alone.counts, hits_x=alone.counts.runs_x - 5, hits_y=300), more_likely_on="x")
+    large = replace(
+        alone, counts=replace(alone.counts, count_x=alone.counts.runs_x - 5, count_y=300), more_likely_on="x"
+    )
     assert other_way(large).startswith("outputs outside the event are ")
     assert other_way(large) in of(large)["Observed"]
-    assert other_way(replace(alone, counts=replace(alone.counts, hits_x=5, hits_y=1), more_likely_on="x")) == ""
+    assert other_way(replace(alone, counts=replace(alone.counts, count_x=5, count_y=1), more_likely_on="x")) == ""
     place = {"file": "lib/counts.py", "line": 12, "sha256": "ab" * 32, "below": "working directory"}
     assert of(replace(result, environment={"source": place}))["Source"] == "lib/counts.py:12"
     assert "Source" not in of(replace(result, environment={}))

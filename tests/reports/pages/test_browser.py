@@ -199,8 +199,8 @@ def test_hostile_names_do_nothing(browser, suite, tmp_path):
 
 
 def test_the_policy_stops_what_would_get_through(browser, path, tmp_path):
-    """A twin of the page with a script and an image of somebody else's: neither runs nor is fetched."""
-    page = tmp_path / "twin.html"
+    """A variant of the page with a script and an image of somebody else's: neither runs nor is fetched."""
+    page = tmp_path / "variant.html"
     foreign = "<script>document.title = 'owned'</script><img src='http://127.0.0.1:9/x.png'>"
     page.write_text(path.read_text(encoding="utf-8").replace("<main>", f"<main>{foreign}", 1), encoding="utf-8")
     looked = visit(browser, page, width=1280)

@@ -26,14 +26,16 @@ from ..examples import audit
 
 DAY = datetime.date(2027, 6, 30)
 RESULT = audit(
-    counts=Counts(hits_x=600, runs_x=950, hits_y=200, runs_y=951), runs=1_000, seed=7, environment={"seconds": 1.25},
+    counts=Counts(count_x=600, runs_x=950, count_y=200, runs_y=951), runs=1_000, seed=7, environment={"seconds": 1.25},
     versions=(("numpy", "2.0.0"), ("scipy", "1.14")),
 )  # fmt: skip
 REFUTED = dataclasses.replace(RESULT, bound=1.5)
 STOPPED = SequentialResult(
-    **{one.name: getattr(REFUTED, one.name) for one in dataclasses.fields(AuditResult)}, stopped="refuted", looks=()
+    **{one.name: getattr(REFUTED, one.name) for one in dataclasses.fields(AuditResult)},
+    stopped="refuted",
+    interim_analyses=(),
 )
-SICK = dataclasses.replace(RESULT, findings=(Finding(HealthCheck.NONSTATIONARY, "hits vary"),) * 2)
+SICK = dataclasses.replace(RESULT, findings=(Finding(HealthCheck.NONSTATIONARY, "counts vary"),) * 2)
 SLOPE = StatementResult(
     statement="The error halves.", quantity="slope", alpha=0.01, method="bootstrap", runs=500, seed=8,
     points=(Point(at="t = 2", estimate=3.0, lower=2.5, upper=3.5, high=2.0), Point(estimate=1.0, lower=0.5, upper=1.5)),

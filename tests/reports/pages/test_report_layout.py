@@ -62,8 +62,8 @@ def test_refuted_claims_come_first_by_severity_then_the_inconclusive_then_the_re
     assert re.findall(r"<summary><h3>.*?<bdi>(\w+)</bdi>", mixed) == ORDER
     first = mixed[mixed.index('<dl class="verdicts">') : mixed.index("<nav")]
     assert re.findall(r'<a href="#audit-\d"><bdi>(\w+)<', first) == ORDER[:-1]
-    twins = suite_of(b=MILD, a=MILD)
-    assert [entry.name for entry in by_severity(twins.entries)] == ["b", "a"], "equally severe ones keep their order"
+    variants = suite_of(b=MILD, a=MILD)
+    assert [entry.name for entry in by_severity(variants.entries)] == ["b", "a"], "equally severe ones keep their order"
     rows = [line for line in markdown(MIXED).splitlines() if line.startswith("| ")][2:]
     assert [row.split(" | ")[0].strip("| ") for row in rows] == ORDER
 
@@ -72,7 +72,9 @@ def test_the_factor_is_stated_for_refuted_claims_and_that_of_an_early_stop_named
     texts = {SEVERE: "×4,090", MILD: "×1.5", FINE: "", ENDLESS: "", SICK: "", STATEMENT: ""}
     assert [severity_text(one) for one in texts] == list(texts.values())
     sequential = SequentialResult(
-        **{each.name: getattr(MILD, each.name) for each in dataclasses.fields(AuditResult)}, stopped="refuted", looks=()
+        **{each.name: getattr(MILD, each.name) for each in dataclasses.fields(AuditResult)},
+        stopped="refuted",
+        interim_analyses=(),
     )
     assert severity_note(sequential) == "×1.5 at an early stop"
     assert severity_note(dataclasses.replace(sequential, stopped="runs")) == severity_note(MILD) == "×1.5"

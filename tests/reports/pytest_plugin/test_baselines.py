@@ -72,7 +72,7 @@ def streams(project, name="main"):
     return [one.stream for one in first.recounts]
 
 
-def test_code_rewritten_with_the_same_law_passes(three):
+def test_code_rewritten_with_the_same_distribution_passes(three):
     """Noise subtracted instead of added, from independent random numbers; a false alarm has probability 3e-5."""
     three.makepyfile(mechanisms=MECHANISMS.replace("+ rng", "- rng"), test_c=ONE)
     result = run(three, "--dp-audit-compare=main")
@@ -138,7 +138,7 @@ def test_a_baseline_counts_the_part_that_is_audited(project):
     )
     run(project, "--dp-audit-save=main").assert_outcomes(passed=1)
     (counted,) = load(baseline(project)).entries[0].recounts
-    assert 0 < counted.counts.hits_x + counted.counts.hits_y < 3_000
+    assert 0 < counted.counts.count_x + counted.counts.count_y < 3_000
 
 
 def test_what_has_disappeared_fails_the_session(three):
@@ -243,7 +243,7 @@ def test_a_damaged_or_missing_baseline_is_an_error(three):
         assert result.ret == pytest.ExitCode.USAGE_ERROR
         return text_of(result)
 
-    edit(three, lambda body: body["suite"]["entries"][0]["result"]["counts"].update(hits_x=-1))
+    edit(three, lambda body: body["suite"]["entries"][0]["result"]["counts"].update(count_x=-1))
     for option in ("compare", "save"):
         assert "an impossible value" in refused(f"--dp-audit-{option}=main")
     baseline(three, "linux/main").parent.mkdir()

@@ -285,7 +285,7 @@ def spread(dp_audit, jobs):
         for done in [pool.submit(one, late, *job) for late, job in zip(delays, jobs)]: done.result()
 
 def test_it(dp_audit): spread(dp_audit, [(1.0, [1]), (1.5, [1]), (1.0, [1, 1])])
-def test_twins(dp_audit): spread(dp_audit, [(1.0, [1]), (1.0, [1]), (1.0, [1, 1])])
+def test_variants(dp_audit): spread(dp_audit, [(1.0, [1]), (1.0, [1]), (1.0, [1, 1])])
 """
 
 

@@ -1,6 +1,6 @@
-"""Google's test cases: their number, their pairs, the planned events by exact laws, and audits on PyDP.
+"""Google's test cases: their number, their pairs, the planned events by exact distributions, and audits on PyDP.
 
-The alpha of each audit is 1e-6, and each count of hits is outside its limits with probability at most 1e-8.
+The alpha of each audit is 1e-6, and each count of counts is outside its limits with probability at most 1e-8.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from scipy.special import ndtr, ndtri
 from dpaudit.audit.claims.claim import GroupClaim
 from dpaudit.experiments.libraries.target import is_installed
 from dpaudit.experiments.published.google_cases.all_cases import REJECTED, closeness_cases, dp_cases
-from dpaudit.experiments.published.google_cases.audited import TWIN_SHARE, noise, release, why_not_pydp
+from dpaudit.experiments.published.google_cases.audited import VARIANT_SHARE, noise, release, why_not_pydp
 from dpaudit.experiments.published.google_cases.case import VOTES
 from dpaudit.experiments.published.google_cases.their_test import least_noise_that_passes, passes
-from dpaudit.mechanisms import GaussianLaw, LaplaceLaw, analytic_gaussian_scale
+from dpaudit.mechanisms import GaussianDistribution, LaplaceDistribution, analytic_gaussian_scale
 
 CASES = {case.key: case for case in dp_cases()}
 CLOSENESS = list(closeness_cases())
@@ -79,54 +79,58 @@ class TestCases:
 
 @needs_pydp
 @pytest.mark.parametrize("key", ONE_ANSWER)
-def test_the_known_event_of_one_answer_breaks_the_claim_of_the_twin_only(key):
-    """By the exact laws: p is above the boundary at q with 95% of the noise, and not above it with all of the noise."""
+def test_the_known_event_of_one_answer_breaks_the_claim_of_the_variant_only(key):
+    """By the exact distributions: p is above the boundary at q with 95% of the noise, and not above it with all of the
+    noise.
+    """
     case = CASES[key]
     planned = noise(case, alpha=ALPHA)
     change = 1.0 if case.file == "count" else max(abs(case.lower), abs(case.upper))
     if case.noise == "laplace":
-        law = LaplaceLaw(0.0, case.partitions * change / case.epsilon)
+        distribution = LaplaceDistribution(0.0, case.partitions * change / case.epsilon)
     else:
-        law = GaussianLaw(0.0, analytic_gaussian_scale(case.epsilon, case.delta) * math.sqrt(case.partitions) * change)
+        distribution = GaussianDistribution(
+            0.0, analytic_gaussian_scale(case.epsilon, case.delta) * math.sqrt(case.partitions) * change
+        )
     added = planned.y[len(planned.x) :]
     moved = sum(value for _, value in added) if case.file == "count" else change * len(added)
-    assert _exceeds(planned, law, moved) == [False, True]
+    assert _exceeds(planned, distribution, moved) == [False, True]
     assert len({user for user, _ in planned.y}) - len(planned.x) == planned.users
 
 
-def _exceeds(planned, law, moved):
-    """Return whether the event {noise ≤ −least} exceeds the claim, with all of the noise and with the twin's."""
+def _exceeds(planned, distribution, moved):
+    """Return whether the event {noise ≤ −least} exceeds the claim, with all of the noise and with the variant's."""
     claim = GroupClaim(planned.claim, planned.users) if planned.users > 1 else planned.claim
     ends = -planned.mechanism.least, -planned.mechanism.least - moved
     found = []
-    for share in (1.0, TWIN_SHARE):
-        p, q = (float(type(law)(0.0, law.scale * share).cdf(end)) for end in ends)
+    for share in (1.0, VARIANT_SHARE):
+        p, q = (float(type(distribution)(0.0, distribution.scale * share).cdf(end)) for end in ends)
         found.append(bool(p > claim.max_power(q)[0] * (1 + 1e-9)))
     return found
 
 
 @pytest.mark.parametrize(("key", "changed"), PARTS.items())
-@pytest.mark.parametrize("share", [1.0, TWIN_SHARE])
+@pytest.mark.parametrize("share", [1.0, VARIANT_SHARE])
 def test_noisy_sums_hit_the_known_event_as_often_as_planned(key, changed, share):
     """Laplace noise: all changed answers are beyond those of x. Gaussian noise: a half-line of probability .15 on y."""
     case = CASES[key]
     planned, runs = noise(case, alpha=ALPHA, share=share), 10_000
     assert planned.runs < case.samples * VOTES
-    loss = planned.users * planned.claim.strength
+    loss = planned.users * planned.claim.parameter
     if case.noise == "laplace":
         rates = 0.5**changed, 0.5**changed * math.exp(-loss / share)
     else:  # in standard deviations of all of the noise, the event is {score ≥ least} and y is `loss` away
         end = float(ndtri(0.15))
         rates = float(ndtr((end + loss) / share)), float(ndtr(end / share))
     for rows, rate in zip((planned.x, planned.y), rates, strict=True):
-        hits = int(planned.mechanism.sample(rows, runs, np.random.default_rng(len(rows))).sum())
-        assert stats.binom.sf(hits - 1, runs, rate) > ALARM
-        assert stats.binom.cdf(hits, runs, rate) > ALARM
+        counts = int(planned.mechanism.sample(rows, runs, np.random.default_rng(len(rows))).sum())
+        assert stats.binom.sf(counts - 1, runs, rate) > ALARM
+        assert stats.binom.cdf(counts, runs, rate) > ALARM
 
 
 @needs_pydp
 def test_pydp_with_half_of_its_noise_is_refuted_on_the_known_event():
-    """`dpaudit bench google` audits all cases, and twins with 95% of their noise."""
+    """`dpaudit bench google` audits all cases, and variants with 95% of their noise."""
     half = noise(CASES["count: Laplace noise, empty count, default parameters"], alpha=ALPHA, share=0.5)
     assert half.on == "PyDP Count"
     assert half.audit(alpha=ALPHA, seed=3, runs=4_000).is_refuted

@@ -1,4 +1,4 @@
-"""Laws of a sparse vector that releases numbers: a value for each answer above, NaN for each answer below."""
+"""Distributions of a sparse vector that releases numbers: a value for each answer above, NaN for each answer below."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ import numpy.typing as npt
 
 from ...audit.errors import DatasetError
 from ..noise_samplers import Floats, Integers
-from .divergences import Law, check_comparable, check_rule
-from .laws import ABOVE, BELOW, MOST_TRANSCRIPTS, STOPPED, RowLaw, count_transcripts
+from .distributions import ABOVE, BELOW, MOST_TRANSCRIPTS, STOPPED, RowDistribution, count_transcripts
+from .divergences import Distribution, check_comparable, check_rule
 
-__all__ = ["ComparedValuesLaw", "FreshValuesLaw"]
+__all__ = ["ComparedValuesDistribution", "FreshValuesDistribution"]
 
 # Closed-form probability that a Laplace variable lies above other noisy numbers and below a limit.
 
@@ -64,9 +64,9 @@ class MassBelow:
         fastest = 1 / a + len(x) / b
         if len(x) > _MOST_ANSWERS or np.ptp(edges) * fastest > _MOST_EXPONENT:
             raise DatasetError(
-                f"{len(x)} answers span {np.ptp(edges) * fastest:.3g} scales of the fastest exponential, and their law "
-                f"is known for at most {_MOST_ANSWERS} answers within {_MOST_EXPONENT:g} scales; use fewer answers, "
-                "or answers nearer to the threshold.",
+                f"{len(x)} answers span {np.ptp(edges) * fastest:.3g} scales of the fastest exponential, and their "
+                f"distribution is known for at most {_MOST_ANSWERS} answers within {_MOST_EXPONENT:g} scales; use "
+                "fewer answers, or answers nearer to the threshold.",
                 n_queries=len(x),
             )
         is_later = x > edges[:, None]
@@ -110,13 +110,13 @@ _REACH = 45.0  # scales beyond the last answer, where changes are below e⁻⁴�
 
 
 @dataclass(frozen=True, slots=True)
-class FreshValuesLaw(Law):
-    """Law of released values with fresh, independent noise for each answer above.
+class FreshValuesDistribution(Distribution):
+    """Distribution of released values with fresh, independent noise for each answer above.
 
     Given which answers are above, the values are independent Laplace variables with this `scale` around the answers.
     """
 
-    transcripts: RowLaw
+    transcripts: RowDistribution
     cutoff: int
     answers: tuple[float, ...]
     scale: float
@@ -144,8 +144,8 @@ class FreshValuesLaw(Law):
 
 
 @dataclass(frozen=True, slots=True)
-class ComparedValuesLaw(Law):
-    """Law of answers released with the same noise that put them above the threshold.
+class ComparedValuesDistribution(Distribution):
+    """Distribution of answers released with the same noise that put them above the threshold.
 
     Given the threshold's noise Z, the answers are independent. A released value only requires Z to be at most its
     excess over the threshold. The density is therefore that of the values, times the probability that Z is at most the
@@ -195,8 +195,15 @@ class ComparedValuesLaw(Law):
 
     def is_comparable(self, other: Self) -> bool:
         mine, others = (
-            (len(law.answers), law.threshold, law.threshold_scale, law.query_scale, law.cutoff, law.refresh)
-            for law in (self, other)
+            (
+                len(distribution.answers),
+                distribution.threshold,
+                distribution.threshold_scale,
+                distribution.query_scale,
+                distribution.cutoff,
+                distribution.refresh,
+            )
+            for distribution in (self, other)
         )
         return mine == others
 

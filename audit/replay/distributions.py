@@ -1,9 +1,10 @@
-"""The law of a recorded draw, the loss between two laws, and whether that goes beyond a claim.
+"""The distribution of a recorded draw, the loss between two distributions, and whether that goes beyond a claim.
 
-The loss of a call is the log ratio of the densities that its laws on x and on y have at one value. Its supremum over
-all values has a closed form for every law known here. Answers about claims are one-sided: a pair of laws goes beyond a
-claim if an event has p > B(q) (`strength_needed`, a lower bound); a loss of at most ε, composed with a Gaussian μ,
-stays within a claim if its boundary lies below the claim's (`is_within`, from an upper bound).
+The loss of a call is the log ratio of the densities that its distributions on x and on y have at one value. Its
+supremum over all values has a closed form for every distribution known here. Answers about claims are one-sided: a pair
+of distributions goes beyond a claim if an event has p > B(q) (`parameter_needed`, a lower bound); a loss of at most ε,
+composed with a Gaussian μ, stays within a claim if its boundary lies below the claim's (`is_within`, from an upper
+bound).
 
 Proof: docs/proofs/replay.md
 """
@@ -30,7 +31,7 @@ from .output_values import EXACT, same_output
 
 Array: TypeAlias = npt.NDArray[np.float64]
 
-# Parameters of laws: copies of them, how far two are apart, and how they are printed.
+# Parameters of distributions: copies of them, how far two are apart, and how they are printed.
 
 _SAME: Final = 1e-9
 """Relative difference of two scales below which they count as equal: rounding, not the data, separates them."""
@@ -136,12 +137,14 @@ def shape_of(size: Any, *parameters: Any) -> tuple[int, ...]:
         return tuple(map(int, size))
 
 
-# Laws.
+# Distributions.
 
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """A law with known densities: its parameters, its name in scipy.stats, and the arguments there of their values."""
+    """A distribution with known densities: its parameters, its name in scipy.stats, and the arguments there of their
+    values.
+    """
 
     parameters: tuple[str, ...]
     distribution: str = ""
@@ -173,31 +176,31 @@ _KNOWN: Final[dict[str, _Known]] = {
     "discrete": _Known(("probabilities",)),
 }
 PARAMETERS: Final = {name: known.parameters for name, known in _KNOWN.items()}
-"""The parameters of each known law."""
+"""The parameters of each known distribution."""
 _UNKNOWN: Final = _Known(())
 _ANSWERS: Final = frozenset({"location", "low", "high", "n", "input"})
 """Parameters that hold answers, whose smallest move counts."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Law:
-    """The law of a draw, as the call states it.
+class Distribution:
+    """The distribution of a draw, as the call states it.
 
     Attributes
     ----------
     name : str
-        A law known here ("laplace", "normal", "logistic", "gumbel", "exponential", "uniform", "integers", "geometric",
-        "two-sided geometric", "poisson", "binomial", "discrete"), or any other name.
+        A distribution known here ("laplace", "normal", "logistic", "gumbel", "exponential", "uniform", "integers",
+        "geometric", "two-sided geometric", "poisson", "binomial", "discrete"), or any other name.
     parameters : mapping
-        Parameters by name: numbers or arrays that broadcast to the shape. The indices 0 … K−1 of a "discrete" law have
-        the `probabilities`. "integers" and "uniform" have low (inclusive) and high (exclusive).
+        Parameters by name: numbers or arrays that broadcast to the shape. The indices 0 … K−1 of a "discrete"
+        distribution have the `probabilities`. "integers" and "uniform" have low (inclusive) and high (exclusive).
     shape : tuple of int
         Shape of the value; independent draws.
     after : str
         What is done to the draw before it is returned, such as "folded"; empty if nothing. The loss of the draw then
         bounds that of the value from above.
     beside : mapping
-        Arguments of the primitive that the law does not contain, by name. If they differ, the loss is unknown.
+        Arguments of the primitive that the distribution does not contain, by name. If they differ, the loss is unknown.
     """
 
     name: str
@@ -206,13 +209,15 @@ class Law:
     after: str = ""
     beside: Mapping[str, Any] = field(default_factory=dict)
 
-    def kept(self) -> Law:
-        """Return the law with copies of its parameters."""
+    def kept(self) -> Distribution:
+        """Return the distribution with copies of its parameters."""
         parts = ({name: copied(each) for name, each in part.items()} for part in (self.parameters, self.beside))
-        return Law(self.name, next(parts), self.shape, self.after, next(parts))
+        return Distribution(self.name, next(parts), self.shape, self.after, next(parts))
 
-    def of(self, value: Any, *, is_drawn: bool = True) -> Law:
-        """Return the law of a value: one that is not known if the primitive cannot have drawn it, or its shape."""
+    def of(self, value: Any, *, is_drawn: bool = True) -> Distribution:
+        """Return the distribution of a value: one that is not known if the primitive cannot have drawn it, or its
+        shape.
+        """
         can_give = not self.is_known or self._can_give(value, is_drawn)
         return self if can_give else replace(self, name=f"{self.name}, it says")
 
@@ -248,32 +253,32 @@ class Law:
 
     @property
     def is_known(self) -> bool:
-        """Whether densities and worst-case losses are computed for this law."""
+        """Whether densities and worst-case losses are computed for this distribution."""
         return self.name in _KNOWN
 
     @property
     def is_shifted(self) -> bool:
-        """Whether the law has a location and every real number, or integer, in its support."""
+        """Whether the distribution has a location and every real number, or integer, in its support."""
         return self._known.is_shifted
 
     @property
     def is_integer_valued(self) -> bool:
-        """Whether a known law has integer values, other than the places of a discrete one."""
+        """Whether a known distribution has integer values, other than the places of a discrete one."""
         return self._known.is_whole
 
     @property
     def location(self) -> Array | None:
-        """The location in the shape of the value; None if the law has none or it is not a number."""
+        """The location in the shape of the value; None if the distribution has none or it is not a number."""
         return self._in_shape("location")
 
     @property
     def scale(self) -> Array | None:
-        """The scale in the shape of the value; None if the law has none."""
+        """The scale in the shape of the value; None if the distribution has none."""
         return self._in_shape("scale")
 
     @property
     def has_noise(self) -> bool:
-        """Whether every scale is positive, where the law has scales."""
+        """Whether every scale is positive, where the distribution has scales."""
         return self.scale is None or bool(np.all(self.scale > 0.0))
 
     def _in_shape(self, name: str) -> Array | None:
@@ -285,32 +290,34 @@ class Law:
 
     @property
     def probabilities(self) -> Array:
-        """Those of the outcomes of a discrete law."""
+        """Those of the outcomes of a discrete distribution."""
         return np.asarray(self.parameters["probabilities"], dtype=np.float64)
 
-    def at(self, flags: npt.NDArray[np.bool_]) -> Law:
-        """Return the law of those independent draws that are flagged."""
+    def at(self, flags: npt.NDArray[np.bool_]) -> Distribution:
+        """Return the distribution of those independent draws that are flagged."""
         held = {name: np.broadcast_to(each, self.shape).reshape(-1)[flags] for name, each in self.parameters.items()}
-        return Law(self.name, held, (int(flags.sum()),), self.after, self.beside)
+        return Distribution(self.name, held, (int(flags.sum()),), self.after, self.beside)
 
     def frozen(self) -> _Frozen:
-        """Return the law as a distribution of scipy.stats; for laws that are known and not discrete."""
+        """Return the distribution as one of scipy.stats, if it is known and not discrete."""
         from scipy import stats  # takes a second to import and is seldom needed
 
         if not self._known.distribution:
-            raise ValueError(f"the law {self.name} is not a distribution of scipy.stats")
+            raise ValueError(f"the distribution {self.name} is not a distribution of scipy.stats")
         values = (self.parameters[name] for name in self._known.parameters)
         return _Frozen(getattr(stats, self._known.distribution), self._known.arguments(*values))
 
-    def differing(self, other: Law) -> list[str]:
-        """Return the names of the parameters, and of what is beside them, that differ from another law of this name."""
-        a, b = ({**law.beside, **law.parameters} for law in (self, other))
+    def differing(self, other: Distribution) -> list[str]:
+        """Return the names of the parameters, and of what is beside them, that differ from another distribution of this
+        name.
+        """
+        a, b = ({**distribution.beside, **distribution.parameters} for distribution in (self, other))
         names = dict.fromkeys([*a, *b])
         found = [name for name in names if not same_parameter(a.get(name), b.get(name), is_exact=name in _ANSWERS)]
         return found if self.after == other.after else [*found, "what is done to the draw"]
 
-    def is_same_as(self, other: Law) -> bool:
-        """Whether another law has this name and these parameters; the shapes may differ."""
+    def is_same_as(self, other: Distribution) -> bool:
+        """Whether another distribution has this name and these parameters; the shapes may differ."""
         return self.name == other.name and not self.differing(other)
 
     def log_density(self, value: Any) -> float:
@@ -320,8 +327,8 @@ class Law:
                 odds, places = self.probabilities, np.asarray(value, int)
                 found = np.log(np.where(places < len(odds), odds[np.minimum(places, len(odds) - 1)], 0.0))
             else:
-                law = self.frozen()
-                density = law.logpmf if self.is_integer_valued else law.logpdf
+                distribution = self.frozen()
+                density = distribution.logpmf if self.is_integer_valued else distribution.logpdf
                 found = density(np.asarray(value, dtype=np.float64))
         return float(np.sum(found))
 
@@ -338,10 +345,10 @@ class _Frozen:
         return lambda *at, **options: method(*at, *self.arguments, **options)
 
 
-# The loss between two laws.
+# The loss between two distributions.
 
 
-def moved(x: Law, y: Law) -> Array | None:
+def moved(x: Distribution, y: Distribution) -> Array | None:
     """Return how far the location moved from x to y, in the shape of the value; None if either has none."""
     if x.location is None or y.location is None or x.shape != y.shape:
         return None
@@ -351,8 +358,8 @@ def moved(x: Law, y: Law) -> Array | None:
     return None if apart is None else np.broadcast_to(apart, np.broadcast_shapes(apart.shape, x.shape))
 
 
-def realised_loss(x: Law, y: Law, value: Any) -> float | None:
-    """Return ln f_x(value) − ln f_y(value), infinite where y cannot return it; None if a law is not known.
+def realised_loss(x: Distribution, y: Distribution, value: Any) -> float | None:
+    """Return ln f_x(value) − ln f_y(value), infinite where y cannot return it; None if a distribution is not known.
 
     A scale of 0 is a point mass: the loss is 0 where both have it at the same place, and infinite elsewhere.
     """
@@ -366,13 +373,13 @@ def realised_loss(x: Law, y: Law, value: Any) -> float | None:
             return None
     if not (x.is_known and y.is_known) or (x.name == "discrete") != (y.name == "discrete"):
         return None
-    if any(law.scale is not None and np.any(law.scale == 0.0) for law in (x, y)):
+    if any(distribution.scale is not None and np.any(distribution.scale == 0.0) for distribution in (x, y)):
         return max(_supremum(x, y), _supremum(y, x)) if x.name == y.name else math.inf
     loss = x.log_density(value) - y.log_density(value)
     return None if math.isnan(loss) else loss
 
 
-def worst_loss(x: Law, y: Law) -> float | None:
+def worst_loss(x: Distribution, y: Distribution) -> float | None:
     """Return the supremum over values of |ln f_x − ln f_y|; infinite for Gaussian noise that moves; None if unknown."""
     loss = directed_loss(x, y)
     if loss is None or loss == math.inf:
@@ -380,7 +387,7 @@ def worst_loss(x: Law, y: Law) -> float | None:
     return 0.0 if x.is_same_as(y) else max(loss, _supremum(y, x))
 
 
-def directed_loss(x: Law, y: Law) -> float | None:
+def directed_loss(x: Distribution, y: Distribution) -> float | None:
     """Return the supremum over values of ln f_x − ln f_y, or a larger number; None if unknown."""
     if x.name != y.name or x.shape != y.shape or x.after != y.after:
         return None
@@ -390,8 +397,8 @@ def directed_loss(x: Law, y: Law) -> float | None:
     return _supremum(x, y) if x.is_known and set(differing) <= set(PARAMETERS[x.name]) else None
 
 
-def _supremum(x: Law, y: Law) -> float:
-    """Return the supremum of ln f_x − ln f_y for two laws of a known name."""
+def _supremum(x: Distribution, y: Distribution) -> float:
+    """Return the supremum of ln f_x − ln f_y for two distributions of a known name."""
     with np.errstate(all="ignore"):
         if x.name == "discrete":
             p, q = x.probabilities, y.probabilities
@@ -410,8 +417,8 @@ def _supremum(x: Law, y: Law) -> float:
         return float(np.sum(np.where(distance == 0.0, 0.0, distance / scale)))  # x / 0 is infinite
 
 
-def gaussian_mu(x: Law, y: Law) -> float | None:
-    """Return the μ of the pair of normal laws with equal scales, ‖move/scale‖₂; None for all others."""
+def gaussian_mu(x: Distribution, y: Distribution) -> float | None:
+    """Return the μ of the pair of normal distributions with equal scales, ‖move/scale‖₂; None for all others."""
     if x.name != "normal" or y.name != "normal" or x.shape != y.shape or set(x.differing(y)) - {"location"}:
         return None
     distance, scale = moved(x, y), x.scale
@@ -421,13 +428,13 @@ def gaussian_mu(x: Law, y: Law) -> float | None:
         return float(np.linalg.norm(np.where(distance == 0.0, 0.0, distance / scale).reshape(-1)))
 
 
-# Whether a loss, or a pair of laws, goes beyond a claim.
+# Whether a loss, or a pair of distributions, goes beyond a claim.
 
 SLACK: Final = 1e-9
 """Relative excess that counts as rounding."""
 _OF_EVENTS: Final = (PureDP, ApproxDP, GaussianDP, PrivacyProfile, TradeOffCurve, ProbabilityPreservation)
 """Claims that hold if every event keeps the claim's boundary."""
-_COMPARED: Final = 8  # events whose strength at a distance is found by bisection
+_COMPARED: Final = 8  # events whose privacy parameter at a distance is found by bisection
 _LEVELS: Final = np.concatenate([np.geomspace(1e-12, 0.02, 120), np.linspace(0.02, 0.98, 193)[1:-1]])
 _POINTS: Final = 20_000
 _TANGENTS: Final = 1e-13  # relative: rounding
@@ -438,11 +445,11 @@ _Z: Final = np.concatenate([ndtri(_HALF), -ndtri(_HALF[-2::-1])])
 """False-positive rates with their complements and normal quantiles, none of which loses digits near 1."""
 
 
-def strength_needed(claim: Claim, x: Law, y: Law) -> float | None:
-    """Return a strength that the claim must have to allow both laws; None if none is found.
+def parameter_needed(claim: Claim, x: Distribution, y: Distribution) -> float | None:
+    """Return a privacy parameter that the claim must have to allow both distributions; None if none is found.
 
-    It is exact for pure claims and for normal laws, up to rounding, and a lower bound for others: the best of many
-    half-lines, intervals, or sets of outcomes. For independent draws under other claims it is that of one draw.
+    It is exact for pure claims and for normal distributions, up to rounding, and a lower bound for others: the best of
+    many half-lines, intervals, or sets of outcomes. For independent draws under other claims it is that of one draw.
     """
     mu, worst = gaussian_mu(x, y), worst_loss(x, y)
     if mu == 0.0 or worst == 0.0:
@@ -466,31 +473,36 @@ def strength_needed(claim: Claim, x: Law, y: Law) -> float | None:
 
 
 def _largest(claim: Claim, p: Array, p_rest: Array, q: Array, q_rest: Array) -> float:
-    """Return the largest strength that an event needs, with probabilities that are smaller by more than rounding.
+    """Return the largest privacy parameter that an event needs, with probabilities that are smaller by more than
+    rounding.
 
     Any digit above δ would need an infinite ε where an event has probability 0 on the other side.
     """
-    forward = _strengths(claim, p * (1.0 - SLACK), q, p_rest + SLACK * p, q_rest)
-    backward = _strengths(claim.reversed(), q * (1.0 - SLACK), p, q_rest + SLACK * q, p_rest)
+    forward = _parameters(claim, p * (1.0 - SLACK), q, p_rest + SLACK * p, q_rest)
+    backward = _parameters(claim.reversed(), q * (1.0 - SLACK), p, q_rest + SLACK * q, p_rest)
     found = np.concatenate([np.ravel(forward), np.ravel(backward)])
     return float(np.max(found[~np.isnan(found)], initial=0.0))
 
 
-def _strengths(claim: Claim, p: Array, q: Array, p_rest: Array, q_rest: Array) -> Array:
-    """Return the strengths that the events need; at a distance, where each is a bisection, of the most promising."""
+def _parameters(claim: Claim, p: Array, q: Array, p_rest: Array, q_rest: Array) -> Array:
+    """Return the privacy parameters that the events need; at a distance, where each is a bisection, of the most
+    promising.
+    """
     if isinstance(claim, GroupClaim):
         events = np.broadcast_arrays(p, q, p_rest, q_rest)
         with np.errstate(all="ignore"):
-            rough = np.nan_to_num(claim.rough_strength_of(*events), nan=-np.inf)
+            rough = np.nan_to_num(claim.rough_parameter_of(*events), nan=-np.inf)
         best = np.argsort(-rough)[:_COMPARED]
         p, q, p_rest, q_rest = (each[best] for each in events)
-    return claim.strength_of(p, q, p_rest, q_rest)
+    return claim.parameter_of(p, q, p_rest, q_rest)
 
 
-def _farthest(x: Law, y: Law) -> tuple[Law, Law]:
-    """Return both laws of the draw whose location moved farthest in scales, or of the first draw without locations."""
+def _farthest(x: Distribution, y: Distribution) -> tuple[Distribution, Distribution]:
+    """Return both distributions of the draw whose location moved farthest in scales, or of the first draw without
+    locations.
+    """
     if x.name == "discrete":
-        return Law(x.name, x.parameters), Law(y.name, y.parameters)
+        return Distribution(x.name, x.parameters), Distribution(y.name, y.parameters)
     flags, distance, scale = np.zeros(math.prod(x.shape), dtype=bool), moved(x, y), x.scale
     with np.errstate(all="ignore"):
         far = None if distance is None or scale is None else distance.reshape(-1) / scale.reshape(-1)
@@ -498,7 +510,7 @@ def _farthest(x: Law, y: Law) -> tuple[Law, Law]:
     return x.at(flags), y.at(flags)
 
 
-def _outcomes(x: Law, y: Law) -> tuple[Array, Array, Array, Array] | None:
+def _outcomes(x: Distribution, y: Distribution) -> tuple[Array, Array, Array, Array] | None:
     """Return p, 1 − p, q, 1 − q of the sets of outcomes of largest ratio: by Neyman and Pearson none does better."""
     p, q = x.probabilities, y.probabilities
     if p.shape != q.shape:
@@ -509,20 +521,27 @@ def _outcomes(x: Law, y: Law) -> tuple[Array, Array, Array, Array] | None:
     return np.cumsum(p), np.cumsum(p[::-1])[::-1] - p, np.cumsum(q), np.cumsum(q[::-1])[::-1] - q
 
 
-def _events(x: Law, y: Law) -> tuple[Array, Array, Array, Array] | None:
+def _events(x: Distribution, y: Distribution) -> tuple[Array, Array, Array, Array] | None:
     """Return p, 1 − p, q, 1 − q of half-lines and of intervals about the location of x."""
     if not (x.has_noise and y.has_noise):
         return None
     a, b = x.frozen(), y.frozen()
     with np.errstate(all="ignore"):
-        ends = [each for law in (a, b) for each in (*np.ravel(law.ppf(_LEVELS)), *np.ravel(law.isf(_LEVELS)))]
+        ends = [
+            each
+            for distribution in (a, b)
+            for each in (*np.ravel(distribution.ppf(_LEVELS)), *np.ravel(distribution.isf(_LEVELS)))
+        ]
         cuts = np.unique(np.array(ends)[np.isfinite(ends)])
         middle = float(np.ravel(a.median())[0])
         radii = np.unique(np.abs(cuts - middle))
         columns = []
-        for law in (a, b):
-            outside = law.cdf(middle - radii) + law.sf(middle + radii)
-            columns += [np.concatenate([law.cdf(cuts), outside]), np.concatenate([law.sf(cuts), 1.0 - outside])]
+        for distribution in (a, b):
+            outside = distribution.cdf(middle - radii) + distribution.sf(middle + radii)
+            columns += [
+                np.concatenate([distribution.cdf(cuts), outside]),
+                np.concatenate([distribution.sf(cuts), 1.0 - outside]),
+            ]
     return columns[0], columns[1], columns[2], columns[3]
 
 
@@ -537,7 +556,7 @@ def is_within(claim: Claim, epsilon: float, mu: float) -> bool:
     if isinstance(claim, (RenyiDP, ZeroConcentratedDP)):
         order = claim.order if isinstance(claim, RenyiDP) else 1.0  # of a Gaussian μ the divergence is order · μ²/2
         divergence = min(epsilon, order * epsilon * epsilon / 2.0) if isinstance(claim, RenyiDP) else epsilon**2 / 2.0
-        return divergence + order * mu * mu / 2.0 <= claim.strength * (1.0 + SLACK)
+        return divergence + order * mu * mu / 2.0 <= claim.parameter * (1.0 + SLACK)
     if not isinstance(claim.base if isinstance(claim, GroupClaim) else claim, _OF_EVENTS):
         return False  # events show only a part of what such a claim says
     if isinstance(claim, GaussianDP) and epsilon == 0.0:

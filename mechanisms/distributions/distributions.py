@@ -1,4 +1,4 @@
-"""Exact laws of outputs: numbers, choices, vectors, rows, sets and transcripts."""
+"""Exact distributions of outputs: numbers, choices, vectors, rows, sets and transcripts."""
 
 from __future__ import annotations
 
@@ -14,14 +14,23 @@ from scipy.special import erfcx, logsumexp, ndtr, ndtri
 
 from ...audit.errors import DatasetError, OptionError
 from ..noise_samplers import Floats, Integers
-from .divergences import Law, ScalarLaw, are_comparable, check_rule, no_closed_form, table_delta, table_epsilon
+from .divergences import (
+    Distribution,
+    ScalarDistribution,
+    are_comparable,
+    check_rule,
+    no_closed_form,
+    table_delta,
+    table_epsilon,
+)
 
 __all__ = [
-    "LaplaceLaw", "GaussianLaw", "GeometricLaw", "FiniteLaw", "DiscreteLaw", "ProductLaw", "ChainLaw",
-    "RowLaw", "SubsetLaw", "exact_renyi",
+    "LaplaceDistribution", "GaussianDistribution", "GeometricDistribution", "FiniteDistribution",
+    "DiscreteDistribution", "ProductDistribution", "ChainDistribution", "RowDistribution", "SubsetDistribution",
+    "exact_renyi",
 ]  # fmt: skip
 
-# Exact laws of mechanism outputs on one dataset: the reference for samplers, audits and tables.
+# Exact distributions of mechanism outputs on one dataset: the reference for samplers, audits and tables.
 
 _LOG_ROOT_2_PI: Final = math.log(2 * math.pi) / 2
 # Gauss-Legendre on (0, 1). In `log_gaussian_delta` the integrand is smooth on the scale of max(1, t) and the range is
@@ -33,8 +42,8 @@ _SLOPE_SERIES: Final = np.cumprod([1.0, -3, -5, -7, -9, -11, -13, -15])
 
 
 @dataclass(frozen=True, slots=True)
-class _LocationScaleLaw(ScalarLaw):
-    """Continuous law with a location and a scale; the divergence depends on the shift in scales."""
+class _LocationScaleDistribution(ScalarDistribution):
+    """Continuous distribution with a location and a scale; the divergence depends on the shift in scales."""
 
     location: float
     scale: float
@@ -53,8 +62,8 @@ class _LocationScaleLaw(ScalarLaw):
 
 
 @dataclass(frozen=True, slots=True)
-class LaplaceLaw(_LocationScaleLaw):
-    """Laplace law with density e^{−|z − location| / scale} / (2 scale)."""
+class LaplaceDistribution(_LocationScaleDistribution):
+    """Laplace distribution with density e^{−|z − location| / scale} / (2 scale)."""
 
     def log_density(self, outputs: npt.ArrayLike) -> Floats:
         return -np.abs(self._standard(outputs)) - math.log(2 * self.scale)
@@ -65,7 +74,7 @@ class LaplaceLaw(_LocationScaleLaw):
         return np.where(z < 0, tail, 1 - tail)
 
     def sf(self, outputs: npt.ArrayLike) -> Floats:
-        return LaplaceLaw(-self.location, self.scale).cdf(-np.asarray(outputs, dtype=np.float64))
+        return LaplaceDistribution(-self.location, self.scale).cdf(-np.asarray(outputs, dtype=np.float64))
 
     def delta_from(self, other: Self, epsilon: float) -> float:
         """Return 1 − e^{(ε − d)/2} for ε < d, d the shift in scales: the best event is a half-line."""
@@ -76,8 +85,8 @@ class LaplaceLaw(_LocationScaleLaw):
 
 
 @dataclass(frozen=True, slots=True)
-class GaussianLaw(_LocationScaleLaw):
-    """Normal law with mean `location` and standard deviation `scale`."""
+class GaussianDistribution(_LocationScaleDistribution):
+    """Normal distribution with mean `location` and standard deviation `scale`."""
 
     def log_density(self, outputs: npt.ArrayLike) -> Floats:
         return -(self._standard(outputs) ** 2) / 2 - math.log(self.scale * math.sqrt(2 * math.pi))
@@ -106,7 +115,8 @@ class GaussianLaw(_LocationScaleLaw):
 
 
 def log_gaussian_delta(mu: float, epsilon: float) -> float:
-    """Return ln[Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ)]: the exact log-delta of normal laws `mu` standard deviations apart.
+    """Return ln[Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ)]: the exact log-delta of normal distributions `mu` standard deviations
+    apart.
 
     Nothing overflows or cancels for any μ and ε ≥ 0. With u = ε/μ − μ/2 and v = u + μ, e^ε equals φ(u)/φ(v). The
     difference is therefore φ(u)(R(u) − R(v)) with the Mills ratio R(t) = Φ(−t)/φ(t), which needs no exponential of
@@ -138,8 +148,8 @@ def _mills_slope(t: Floats) -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
-class GeometricLaw(ScalarLaw):
-    """Two-sided geometric law: Pr[k] = (1 − r)/(1 + r) r^|k − location| on the integers, where r is `ratio`."""
+class GeometricDistribution(ScalarDistribution):
+    """Two-sided geometric distribution: Pr[k] = (1 − r)/(1 + r) r^|k − location| on the integers; r is `ratio`."""
 
     location: int
     ratio: float
@@ -159,7 +169,7 @@ class GeometricLaw(ScalarLaw):
 
     def sf(self, outputs: npt.ArrayLike) -> Floats:
         k = np.floor(np.asarray(outputs, dtype=np.float64))
-        return GeometricLaw(-self.location, self.ratio).cdf(-k - 1)
+        return GeometricDistribution(-self.location, self.ratio).cdf(-k - 1)
 
     def is_comparable(self, other: Self) -> bool:
         return self.ratio == other.ratio
@@ -192,8 +202,8 @@ class GeometricLaw(ScalarLaw):
 
 
 @dataclass(frozen=True, slots=True)
-class FiniteLaw(ScalarLaw):
-    """Law on the outcomes 0 … K−1 with natural log-probabilities (−inf for an impossible outcome)."""
+class FiniteDistribution(ScalarDistribution):
+    """Distribution on the outcomes 0 … K−1 with natural log-probabilities (−inf for an impossible outcome)."""
 
     log_probabilities: tuple[float, ...]
 
@@ -202,8 +212,8 @@ class FiniteLaw(ScalarLaw):
         check_rule("sum of probabilities", total, abs(total - 1) < 1e-9, "logarithms of probabilities that add to 1")
 
     @classmethod
-    def from_log_weights(cls, log_weights: npt.ArrayLike) -> FiniteLaw:
-        """Return the law whose probabilities are proportional to the exponentials of these numbers."""
+    def from_log_weights(cls, log_weights: npt.ArrayLike) -> FiniteDistribution:
+        """Return the distribution whose probabilities are proportional to the exponentials of these numbers."""
         weights = np.asarray(log_weights, dtype=np.float64)
         return cls(tuple((weights - logsumexp(weights)).tolist()))
 
@@ -240,34 +250,37 @@ class FiniteLaw(ScalarLaw):
         return table_epsilon(np.asarray(self.log_probabilities), np.asarray(other.log_probabilities), delta)
 
 
-class _ByRank(Law):
-    """Law of outcomes in an order, by the law of their places in it."""
+class _ByRank(Distribution):
+    """Distribution of outcomes in an order, by the distribution of their places in it."""
 
     __slots__ = ()
     log_probabilities: tuple[float, ...]
 
     @property
-    def _ranks(self) -> FiniteLaw:
-        """Law of the outcome's index; its probabilities must add to 1."""
-        return FiniteLaw(self.log_probabilities)
+    def _ranks(self) -> FiniteDistribution:
+        """Distribution of the outcome's index; its probabilities must add to 1."""
+        return FiniteDistribution(self.log_probabilities)
 
-    def reduced(self, other: Self) -> tuple[Law, Law]:
+    def reduced(self, other: Self) -> tuple[Distribution, Distribution]:
         return self._ranks, other._ranks
 
 
-# Law on finitely many real numbers.
+# Distribution on finitely many real numbers.
 
 
 @dataclass(frozen=True, slots=True)
-class DiscreteLaw(_ByRank, ScalarLaw):
-    """Law on the given values, in ascending order, with natural log-probabilities (−inf for an impossible value).
+class DiscreteDistribution(_ByRank, ScalarDistribution):
+    """Distribution on the given values, in ascending order, with natural log-probabilities (−inf for an impossible
+    value).
 
-    It is `FiniteLaw` on values instead of indices. Two laws are comparable even if their values differ.
+    It is `FiniteDistribution` on values instead of indices. Two distributions are comparable even if their values
+    differ.
 
     Examples
     --------
     >>> from dpaudit.mechanisms import exact_epsilon
-    >>> exact_epsilon(DiscreteLaw((1.0, 2.0), (np.log(0.5), np.log(0.5))), DiscreteLaw((1.0,), (0.0,)))
+    >>> two, one = DiscreteDistribution((1.0, 2.0), (np.log(0.5), np.log(0.5))), DiscreteDistribution((1.0,), (0.0,))
+    >>> exact_epsilon(two, one)
     inf
     """
 
@@ -303,34 +316,34 @@ class DiscreteLaw(_ByRank, ScalarLaw):
     def is_comparable(self, other: Self) -> bool:
         return True
 
-    def reduced(self, other: Self) -> tuple[Law, Law]:
+    def reduced(self, other: Self) -> tuple[Distribution, Distribution]:
         return self._among(other), other._among(self)
 
-    def _among(self, other: Self) -> FiniteLaw:
-        """Return this law by index on the union of both sets of values."""
-        return FiniteLaw(tuple(self.log_density(sorted({*self.values, *other.values})).tolist()))
+    def _among(self, other: Self) -> FiniteDistribution:
+        """Return this distribution by index on the union of both sets of values."""
+        return FiniteDistribution(tuple(self.log_density(sorted({*self.values, *other.values})).tolist()))
 
 
-# Law of independent coordinates.
+# Distribution of independent coordinates.
 
 
 @dataclass(frozen=True, slots=True)
-class ProductLaw(Law):
-    """Law of vectors with independent coordinates, with one law per coordinate.
+class ProductDistribution(Distribution):
+    """Distribution of vectors with independent coordinates, with one distribution per coordinate.
 
-    The divergence of two product laws is known if they differ in at most one coordinate. At delta 0 it is always known,
-    because the largest losses of independent coordinates add up.
+    The divergence of two product distributions is known if they differ in at most one coordinate. At delta 0 it is
+    always known, because the largest losses of independent coordinates add up.
     """
 
-    marginals: tuple[ScalarLaw, ...]
+    marginals: tuple[ScalarDistribution, ...]
 
     def __post_init__(self) -> None:
-        check_rule("number of marginals", len(self.marginals), len(self.marginals) > 0, "one law or more")
+        check_rule("number of marginals", len(self.marginals), len(self.marginals) > 0, "one distribution or more")
 
     def log_density(self, outputs: npt.ArrayLike) -> Floats:
         """Return the log-density of each row of `outputs`, shape (..., k)."""
         rows = np.asarray(outputs, dtype=np.float64)
-        return np.asarray(sum(law.log_density(rows[..., j]) for j, law in enumerate(self.marginals)))
+        return np.asarray(sum(distribution.log_density(rows[..., j]) for j, distribution in enumerate(self.marginals)))
 
     def is_comparable(self, other: Self) -> bool:
         return len(self.marginals) == len(other.marginals) and all(
@@ -355,51 +368,55 @@ class ProductLaw(Law):
 
     def _too_many_places(self, other: Self) -> OptionError:
         return OptionError(
-            f"two product laws that differ in {len(self._differing(other))} coordinates have no closed form for their "
-            "divergence at delta > 0; ask for epsilon at delta 0, or use laws that differ in one coordinate.",
-            law_x=self,
-            law_y=other,
+            f"two product distributions that differ in {len(self._differing(other))} coordinates have no closed form "
+            "for their divergence at delta > 0; ask for epsilon at delta 0, or use distributions that differ in one "
+            "coordinate.",
+            distribution_x=self,
+            distribution_y=other,
         )
 
-    def _pairs(self, other: Self) -> list[tuple[ScalarLaw, ScalarLaw]]:
+    def _pairs(self, other: Self) -> list[tuple[ScalarDistribution, ScalarDistribution]]:
         return list(zip(self.marginals, other.marginals, strict=True))
 
-    def _differing(self, other: Self) -> list[tuple[ScalarLaw, ScalarLaw]]:
+    def _differing(self, other: Self) -> list[tuple[ScalarDistribution, ScalarDistribution]]:
         return [(one, two) for one, two in self._pairs(other) if one != two]
 
     def _largest_loss(self, other: Self) -> float:
         return math.fsum(one.epsilon_from(two, 0.0) for one, two in self._differing(other))
 
 
-# Law of a row whose later entries depend on the first.
+# Distribution of a row whose later entries depend on the first.
 
 _FARTHEST = 1024.0  # upper limit of the search for epsilon
 
 
 @dataclass(frozen=True, slots=True)
-class ChainLaw(Law):
+class ChainDistribution(Distribution):
     """Rows whose first entry o follows `first` and whose remaining entries, given o, follow ``rest[o]``.
 
     The divergence is a sum over o: if the first entry loses l(o), the remaining entries may lose ε − l(o).
     """
 
-    first: FiniteLaw
-    rest: tuple[Law, ...]
+    first: FiniteDistribution
+    rest: tuple[Distribution, ...]
 
     def __post_init__(self) -> None:
         n_outcomes = len(self.first.log_probabilities)
         check_rule(
-            "number of laws", len(self.rest), len(self.rest) == n_outcomes, f"one law for each of {n_outcomes} outcomes"
+            "number of distributions",
+            len(self.rest),
+            len(self.rest) == n_outcomes,
+            f"one distribution for each of {n_outcomes} outcomes",
         )
 
     def log_density(self, outputs: npt.ArrayLike) -> Floats:
         """Return the log-density of each row of `outputs`, shape (..., k)."""
         rows = np.asarray(outputs, dtype=np.float64)
         density = np.array(self.first.log_density(rows[..., 0]))
-        for o, law in enumerate(self.rest):
+        for o, distribution in enumerate(self.rest):
             after = rows[..., 0] == o
-            rest = rows[after][..., 1] if isinstance(law, ScalarLaw) else rows[after][..., 1:]
-            density[after] += law.log_density(rest)
+            rest = rows[after][..., 1] if isinstance(distribution, ScalarDistribution) else rows[after][..., 1:]
+            density[after] += distribution.log_density(rest)
         return density
 
     def is_comparable(self, other: Self) -> bool:
@@ -424,8 +441,8 @@ class ChainLaw(Law):
             low, high = (middle, high) if self.delta_from(other, middle) > delta else (low, middle)
         return high
 
-    def _chains(self, other: Self) -> list[tuple[float, float, Law, Law]]:
-        """Return, for each possible first entry, its log-probability, its loss, and both laws of the rest."""
+    def _chains(self, other: Self) -> list[tuple[float, float, Distribution, Distribution]]:
+        """Return, for each possible first entry, its log-probability, its loss, and both distributions of the rest."""
         logs = zip(self.first.log_probabilities, other.first.log_probabilities, strict=True)
         rests = zip(self.rest, other.rest, strict=True)
         return [
@@ -435,21 +452,21 @@ class ChainLaw(Law):
         ]
 
 
-def _stick(law: Law, other: Law, epsilon: float) -> float:
+def _stick(distribution: Distribution, other: Distribution, epsilon: float) -> float:
     """Return sup_S P(S) − e^ε Q(S) for ε of either sign; for ε < 0, by the complements of the events."""
     if epsilon >= 0:
-        return law.delta_from(other, epsilon)
+        return distribution.delta_from(other, epsilon)
     if epsilon == -math.inf:
         return 1.0
-    return -math.expm1(epsilon) + math.exp(epsilon) * other.delta_from(law, -epsilon)
+    return -math.expm1(epsilon) + math.exp(epsilon) * other.delta_from(distribution, -epsilon)
 
 
-# Law of a random subset that prefers one value.
+# Distribution of a random subset that prefers one value.
 
 
 @dataclass(frozen=True, slots=True)
-class SubsetLaw(Law):
-    """Law of the k membership bits of a random subset of `size` values.
+class SubsetDistribution(Distribution):
+    """Distribution of the k membership bits of a random subset of `size` values.
 
     All subsets with `value` are equally likely, and so are those without; one with it is e^log_odds times as likely as
     one without.
@@ -479,12 +496,14 @@ class SubsetLaw(Law):
     def is_comparable(self, other: Self) -> bool:
         return (self.k, self.size) == (other.k, other.size)
 
-    def reduced(self, other: Self) -> tuple[FiniteLaw, FiniteLaw]:
-        """Return the laws of (value in the subset, other's value in it); both laws are constant on these classes."""
+    def reduced(self, other: Self) -> tuple[FiniteDistribution, FiniteDistribution]:
+        """Return the distributions of (value in the subset, other's value in it); both distributions are constant on
+        these classes.
+        """
         if self.value == other.value:
-            return FiniteLaw(self.log_shares), FiniteLaw(other.log_shares)
-        joint = [law._joint() for law in (self, other)]
-        return FiniteLaw(joint[0]), FiniteLaw((joint[1][0], joint[1][2], joint[1][1], joint[1][3]))
+            return FiniteDistribution(self.log_shares), FiniteDistribution(other.log_shares)
+        joint = [distribution._joint() for distribution in (self, other)]
+        return FiniteDistribution(joint[0]), FiniteDistribution((joint[1][0], joint[1][2], joint[1][1], joint[1][3]))
 
     def _joint(self) -> tuple[float, ...]:
         """Return log-probabilities of (neither, another value only, this value only, both)."""
@@ -498,17 +517,17 @@ class SubsetLaw(Law):
         return tuple((np.array([lacking, having])[:, None] + logs).ravel().tolist())
 
 
-# Law on finitely many rows of whole numbers.
+# Distribution on finitely many rows of whole numbers.
 
 
 @dataclass(frozen=True, slots=True)
-class RowLaw(_ByRank):
-    """Law on the given rows of whole numbers, in lexicographic order, with natural log-probabilities.
+class RowDistribution(_ByRank):
+    """Distribution on the given rows of whole numbers, in lexicographic order, with natural log-probabilities.
 
     Examples
     --------
-    >>> law = RowLaw(((0, 1), (1, 0)), (np.log(0.25), np.log(0.75)))
-    >>> np.exp(law.log_density([[1, 0], [1, 1]])).tolist()
+    >>> distribution = RowDistribution(((0, 1), (1, 0)), (np.log(0.25), np.log(0.75)))
+    >>> np.exp(distribution.log_density([[1, 0], [1, 1]])).tolist()
     [0.75, 0.0]
     """
 
@@ -533,7 +552,7 @@ class RowLaw(_ByRank):
         return self.rows == other.rows
 
 
-# Law of a sparse vector's transcript: which answers were above the noisy threshold, up to the stop.
+# Distribution of a sparse vector's transcript: which answers were above the noisy threshold, up to the stop.
 
 BELOW: Final = 0
 ABOVE: Final = 1
@@ -545,10 +564,10 @@ _MOST_WORK: Final = 4e8  # transcripts times nodes; takes seconds
 _REACH: Final = 45.0  # scales of the threshold's noise beyond the last answer: e⁻⁴⁵ of the mass is left
 
 
-def transcript_law(
+def transcript_distribution(
     excesses: Floats, threshold_scale: float, query_scale: float, cutoff: int | None, *, refresh: bool
-) -> RowLaw:
-    """Return the law of the transcript, with probabilities accurate to a relative 1e-12.
+) -> RowDistribution:
+    """Return the distribution of the transcript, with probabilities accurate to a relative 1e-12.
 
     Its rows hold `ABOVE`, `BELOW` and `STOPPED` for each answer.
 
@@ -577,8 +596,8 @@ def transcript_law(
     z, log_weight = _nodes(excesses, threshold_scale, query_scale)
     if count > MOST_TRANSCRIPTS or len(z) * count > _MOST_WORK:
         raise DatasetError(
-            f"{len(excesses)} answers have {count:,} transcripts, too many to integrate their law; use fewer answers, "
-            "or a smaller cutoff.",
+            f"{len(excesses)} answers have {count:,} transcripts, too many to integrate their distribution; use fewer "
+            "answers, or a smaller cutoff.",
             n_queries=len(excesses),
             transcripts=count,
         )
@@ -600,7 +619,7 @@ def transcript_law(
 
     with np.errstate(divide="ignore"):  # logarithms of 0
         transcripts, log_probabilities = zip(*walk(0, limit, log_weight), strict=True)
-    return RowLaw(transcripts, log_probabilities)
+    return RowDistribution(transcripts, log_probabilities)
 
 
 def _log_sum(log_weight: Floats) -> float:
@@ -636,7 +655,7 @@ def _nodes(excesses: Floats, threshold_scale: float, query_scale: float) -> tupl
     if n_pieces > 1e5:
         raise DatasetError(
             f"the answers span {np.ptp(stops) / threshold_scale:.3g} scales of the threshold's noise, too far to "
-            "integrate their law; use answers nearer to the threshold.",
+            "integrate their distribution; use answers nearer to the threshold.",
             n_queries=len(excesses),
         )
     z, weights = quadrature(stops, longest)
@@ -653,25 +672,26 @@ def _log_tails(excess: Floats, scale: float) -> tuple[Floats, Floats]:
     return np.where(is_above, log_large, log_small), np.where(is_above, log_small, log_large)
 
 
-# Exact Rényi divergence of two output laws.
+# Exact Rényi divergence of two output distributions.
 
 
-def exact_renyi(law_x: Law, law_y: Law, order: float) -> float:
-    """Return D_a(P ‖ Q) = ln E_Q[(dP/dQ)^a] / (a − 1) of P = `law_x` from Q = `law_y`, in nats.
+def exact_renyi(distribution_x: Distribution, distribution_y: Distribution, order: float) -> float:
+    """Return D_a(P ‖ Q) = ln E_Q[(dP/dQ)^a] / (a − 1) of P = `distribution_x` from Q = `distribution_y`, in nats.
 
     The divergence is infinite if P allows an event that Q does not.
 
     Parameters
     ----------
-    law_x, law_y : Law
-        Two Laplace, Gaussian or finite laws of one kind and scale (or number of outcomes), or products of such laws.
+    distribution_x, distribution_y : Distribution
+        Two Laplace, Gaussian or finite distributions of one kind and scale (or number of outcomes), or products of such
+        distributions.
     order : float
         Above 1 and finite.
 
     Raises
     ------
     OptionError
-        If the order is outside its range, or the laws have no closed form.
+        If the order is outside its range, or the distributions have no closed form.
 
     References
     ----------
@@ -682,26 +702,26 @@ def exact_renyi(law_x: Law, law_y: Law, order: float) -> float:
     --------
     >>> from dpaudit.mechanisms import RandomisedResponse
     >>> response = RandomisedResponse(math.log(3))
-    >>> round(exact_renyi(response.law(0), response.law(1), 2), 4)  # ln(.75²/.25 + .25²/.75)
+    >>> round(exact_renyi(response.distribution(0), response.distribution(1), 2), 4)  # ln(.75²/.25 + .25²/.75)
     0.8473
     """
     check_rule("order", order, 1 < order < math.inf, "1 < order < inf")
-    if not isinstance(law_x, type(law_y)) or not law_x.is_comparable(law_y):
-        raise no_closed_form(law_x, law_y)
-    match law_x, law_y:
-        case ProductLaw(), ProductLaw():
-            pairs = zip(law_x.marginals, law_y.marginals, strict=True)
+    if not isinstance(distribution_x, type(distribution_y)) or not distribution_x.is_comparable(distribution_y):
+        raise no_closed_form(distribution_x, distribution_y)
+    match distribution_x, distribution_y:
+        case ProductDistribution(), ProductDistribution():
+            pairs = zip(distribution_x.marginals, distribution_y.marginals, strict=True)
             return math.fsum(exact_renyi(one, two, order) for one, two in pairs)
-        case FiniteLaw(), FiniteLaw():
-            log_p, log_q = np.asarray(law_x.log_probabilities), np.asarray(law_y.log_probabilities)
+        case FiniteDistribution(), FiniteDistribution():
+            log_p, log_q = np.asarray(distribution_x.log_probabilities), np.asarray(distribution_y.log_probabilities)
             possible = log_p > -np.inf
             return float(logsumexp(log_p[possible] + (order - 1) * (log_p - log_q)[possible])) / (order - 1)
-        case GaussianLaw(), GaussianLaw():
-            return order * ((law_x.location - law_y.location) / law_x.scale) ** 2 / 2
-        case LaplaceLaw(), LaplaceLaw():
-            shift = abs(law_x.location - law_y.location) / law_x.scale
+        case GaussianDistribution(), GaussianDistribution():
+            return order * ((distribution_x.location - distribution_y.location) / distribution_x.scale) ** 2 / 2
+        case LaplaceDistribution(), LaplaceDistribution():
+            shift = abs(distribution_x.location - distribution_y.location) / distribution_x.scale
             # Half of P lies beyond its own location, where the loss is +shift; half of Q lies beyond its own, where the
             # loss is −shift. Between the two locations, the density e^{(2a−1)z} is integrated.
             near, far = math.log(order / (2 * order - 1)), math.log((order - 1) / (2 * order - 1))
             return float(np.logaddexp(near + (order - 1) * shift, far - order * shift)) / (order - 1)
-    raise no_closed_form(law_x, law_y)
+    raise no_closed_form(distribution_x, distribution_y)

@@ -1,4 +1,4 @@
-"""Laws of noise that mechanisms claim, each with an interval for its scale and an interval for its mean.
+"""Distributions of noise that mechanisms claim, each with an interval for its scale and an interval for its mean.
 
 The intervals are exact or conservative, for any number of draws. Outputs may be rounded to a grid of 2⁻³⁰ of the scale,
 which changes every number here by less than its last printed digit.
@@ -42,12 +42,13 @@ GRID = 2.0**-30
 _RADEMACHER = 1 / (4 * float(ndtr(-math.sqrt(2))))  # 3.178
 _MEAN_GUMBEL_SIZE = float(np.euler_gamma + 2 * exp1(1.0))
 _WIDE = 1e-9  # amount by which the ends of a searched interval are moved outward
-_REACH = 9.0  # standard deviations of a binomial law that are summed, plus 40 hits: the omitted probability is < 1e-18
+# standard deviations of a binomial distribution that are summed, plus 40 counts: the omitted probability is < 1e-18
+_REACH = 9.0
 
 
 @dataclass(frozen=True, slots=True)
-class NoiseLaw(ABC):
-    """A law of noise (output minus exact answer) with a scale.
+class NoiseDistribution(ABC):
+    """A distribution of noise (output minus exact answer) with a scale.
 
     Subclasses keep the scale in the field that `parameter` names.
     """
@@ -74,7 +75,7 @@ class NoiseLaw(ABC):
         return float(getattr(self, self.parameter))
 
     def with_value(self, value: float) -> Self:
-        """Return the law with another scale."""
+        """Return the distribution with another scale."""
         return replace(self, **{self.parameter: value})
 
     @property
@@ -95,7 +96,7 @@ class NoiseLaw(ABC):
         """ln Pr[noise ≤ x], precise in the lower tail."""
 
     def log_sf(self, x: Array) -> Array:
-        """ln Pr[noise > x]; this default is for symmetric laws without atoms."""
+        """ln Pr[noise > x]; this default is for symmetric distributions without atoms."""
         return self.log_cdf(-x)
 
     def is_possible(self, noise: Array) -> npt.NDArray[np.bool_]:
@@ -108,13 +109,17 @@ class NoiseLaw(ABC):
 
     @abstractmethod
     def scale_interval(self, noise: Array, alpha: float) -> Interval:
-        """Estimate the scale from values of this law, shape (n,); the interval is wrong with probability ≤ `alpha`."""
+        """Estimate the scale from values of this distribution, shape (n,); the interval is wrong with probability ≤
+        `alpha`.
+        """
 
     def mean_interval(self, noise: Array, alpha: float, most: float) -> Interval:
-        """Estimate the mean from values of this law, shape (n,); the interval is wrong with probability ≤ `alpha`.
+        """Estimate the mean from values of this distribution, shape (n,); the interval is wrong with probability ≤
+        `alpha`.
 
-        This default is for symmetric laws with any scale and centre, by a bound on sums with random signs (Efron 1969;
-        Bentkus & Dzindzalieta 2015, Theorem 1.1). Asymmetric laws require a scale of at most `most`.
+        This default is for symmetric distributions with any scale and centre, by a bound on sums with random signs
+        (Efron 1969; Bentkus & Dzindzalieta 2015, Theorem 1.1). Asymmetric distributions require a scale of at most
+        `most`.
         """
         n, middle = len(noise), float(noise.mean())
         reach = -float(ndtri(min(alpha / (2 * _RADEMACHER), 0.5)))
@@ -125,7 +130,7 @@ class NoiseLaw(ABC):
 
 
 @dataclass(frozen=True, slots=True)
-class LaplaceNoise(NoiseLaw):
+class LaplaceNoise(NoiseDistribution):
     """Density exp(−|x|/scale)/(2 scale). Σ|X|/scale is a Gamma variable of shape n: the scale's interval is exact.
 
     Examples
@@ -152,7 +157,7 @@ class LaplaceNoise(NoiseLaw):
 
 
 @dataclass(frozen=True, slots=True)
-class GaussianNoise(NoiseLaw):
+class GaussianNoise(NoiseDistribution):
     """Gaussian noise of standard deviation `sigma`. ΣX²/sigma² is chi-square: the intervals are exact."""
 
     parameter: ClassVar[str] = "sigma"
@@ -183,7 +188,7 @@ class GaussianNoise(NoiseLaw):
 
 
 @dataclass(frozen=True, slots=True)
-class ExponentialNoise(NoiseLaw):
+class ExponentialNoise(NoiseDistribution):
     """Density exp(−x/scale)/scale for x ≥ 0, of mean `scale`. ΣX/scale is a Gamma variable: the intervals are exact."""
 
     is_symmetric: ClassVar[bool] = False
@@ -220,7 +225,7 @@ class ExponentialNoise(NoiseLaw):
 
 
 @dataclass(frozen=True, slots=True)
-class GumbelNoise(NoiseLaw):
+class GumbelNoise(NoiseDistribution):
     """Distribution function exp(−exp(−x/scale)), of mode 0 and mean .5772 scale, as in report-noisy-max.
 
     The intervals use Chernoff's bound and are conservative for any number of draws. The interval of the scale is 1.6
@@ -260,11 +265,12 @@ class GumbelNoise(NoiseLaw):
 
 
 @dataclass(frozen=True, slots=True)
-class GeometricNoise(NoiseLaw):
+class GeometricNoise(NoiseDistribution):
     """Two-sided geometric noise: Pr[k] = (1 − q)/(1 + q) q^|k| for whole k, q = exp(−1/scale).
 
-    The law of Σ|K| grows stochastically with the scale. The number of values other than 0 is binomial, and given this
-    number the sum is negative binomial, so the interval that inverts both tails is exact (it has at least its level).
+    The distribution of Σ|K| grows stochastically with the scale. The number of values other than 0 is binomial, and
+    given this number the sum is negative binomial, so the interval that inverts both tails is exact (it has at least
+    its level).
     """
 
     is_discrete: ClassVar[bool] = True
@@ -387,7 +393,7 @@ def _size_tail(total: float, n: int, scale: float, side: int) -> float:
     else:
         tail = betainc(j, r, rest) if q > 0.5 else betaincc(r, j, q)
         tail = np.where(number >= least, 0.0, np.where(number == 0, 1.0, tail))
-    # The binomial law from the ratios of neighbouring terms, which is faster than its probability function.
+    # The binomial distribution from the ratios of neighbouring terms, which is faster than its probability function.
     ratios = np.log((n - number[:-1]) / (number[:-1] + 1)) + (math.log(2 / rest) - 1 / scale)
     log_weight = np.concatenate([[0.0], np.cumsum(ratios)])
     weight = np.exp(log_weight - log_weight.max())

@@ -1,4 +1,4 @@
-"""Exact privacy loss between two laws, and what a mechanism with a law is."""
+"""Exact privacy loss between two distributions, and what a mechanism with a distribution is."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from ...audit.errors import OptionError
 from ..noise_samplers import Floats, Integers, draw_indices
 
 __all__ = [
-    "Law", "ScalarLaw", "hockey_stick", "exact_delta", "exact_epsilon",
+    "Distribution", "ScalarDistribution", "hockey_stick", "exact_delta", "exact_epsilon",
 ]  # fmt: skip
 
-# Exact privacy loss between two output laws: the hockey-stick divergence and its inverse.
+# Exact privacy loss between two output distributions: the hockey-stick divergence and its inverse.
 #
 # `hockey_stick` is sup_S P(S) − e^ε Q(S), the smallest delta at ε in one direction. `exact_delta` and `exact_epsilon`
-# cover both directions, as a privacy claim does. Results are exact for the laws with a closed form (module `laws`).
+# cover both directions, as a privacy claim does. Results are exact for the distributions with a closed form (module
+# `distributions`).
 #
 # References
 # ----------
@@ -30,36 +31,42 @@ __all__ = [
 # divergence.
 
 
-class Law(ABC):
-    """Probability law of numbers, or of vectors given as rows."""
+class Distribution(ABC):
+    """Probability distribution of numbers, or of vectors given as rows."""
 
     __slots__ = ()
 
     @abstractmethod
     def log_density(self, outputs: npt.ArrayLike) -> Floats:
-        """Return the natural logarithm of the density of each output (of the probability, for a discrete law)."""
+        """Return the natural logarithm of the density of each output; of the probability where it is discrete."""
 
     def is_comparable(self, other: Self) -> bool:
-        """Return whether `delta_from` and `epsilon_from` have a closed form for this other law of the same type."""
+        """Return whether `delta_from` and `epsilon_from` have a closed form for this other distribution of the same
+        type.
+        """
         return False
 
     def delta_from(self, other: Self, epsilon: float) -> float:
-        """Return sup_S P(S) − e^ε Q(S), where P is this law and Q the other."""
+        """Return sup_S P(S) − e^ε Q(S), where P is this distribution and Q the other."""
         one, two = self.reduced(other)
         return one.delta_from(two, epsilon)
 
     def epsilon_from(self, other: Self, delta: float) -> float:
-        """Return the smallest ε ≥ 0 with P(S) ≤ e^ε Q(S) + delta for every event S, P this law and Q the other."""
+        """Return the smallest ε ≥ 0 with P(S) ≤ e^ε Q(S) + delta for every event S, P this distribution and Q the
+        other.
+        """
         one, two = self.reduced(other)
         return one.epsilon_from(two, delta)
 
-    def reduced(self, other: Self) -> tuple[Law, Law]:
-        """Return the laws of a sufficient statistic of this law and the other, whose divergence has a closed form."""
+    def reduced(self, other: Self) -> tuple[Distribution, Distribution]:
+        """Return the distributions of a sufficient statistic of this distribution and the other, whose divergence has a
+        closed form.
+        """
         raise no_closed_form(self, other)
 
 
-class ScalarLaw(Law):
-    """Probability law on the real line or the integers."""
+class ScalarDistribution(Distribution):
+    """Probability distribution on the real line or the integers."""
 
     __slots__ = ()
 
@@ -73,7 +80,8 @@ class ScalarLaw(Law):
 
 
 def table_delta(log_p: Floats, log_q: Floats, epsilon: float) -> float:
-    """Return sup_S P(S) − e^ε Q(S) of two laws on the same outcomes, as a sum of positive terms: nothing cancels.
+    """Return sup_S P(S) − e^ε Q(S) of two distributions on the same outcomes, as a sum of positive terms: nothing
+    cancels.
 
     Parameters
     ----------
@@ -112,49 +120,52 @@ def _losses(log_p: Floats, log_q: Floats) -> tuple[Floats, Floats]:
     return log_p[possible], log_p[possible] - log_q[possible]
 
 
-def hockey_stick(law_x: Law, law_y: Law, epsilon: float) -> float:
+def hockey_stick(distribution_x: Distribution, distribution_y: Distribution, epsilon: float) -> float:
     """Return the smallest delta with Pr_x[S] ≤ e^ε Pr_y[S] + delta for every event S; exact, in this direction only.
 
     Raises
     ------
     OptionError
-        If epsilon is not finite and ≥ 0, or the laws differ in kind, scale or number of outcomes.
+        If epsilon is not finite and ≥ 0, or the distributions differ in kind, scale or number of outcomes.
 
     Examples
     --------
-    >>> from dpaudit.mechanisms import LaplaceLaw
-    >>> round(hockey_stick(LaplaceLaw(0, 1), LaplaceLaw(1, 1), 0.5), 4)
+    >>> from dpaudit.mechanisms import LaplaceDistribution
+    >>> round(hockey_stick(LaplaceDistribution(0, 1), LaplaceDistribution(1, 1), 0.5), 4)
     0.2212
     """
     check_rule("epsilon", epsilon, 0 <= epsilon < math.inf, "0 <= epsilon < inf")
-    check_comparable(law_x, law_y)
-    return law_x.delta_from(law_y, epsilon)
+    check_comparable(distribution_x, distribution_y)
+    return distribution_x.delta_from(distribution_y, epsilon)
 
 
-def exact_delta(law_x: Law, law_y: Law, epsilon: float) -> float:
-    """Return the smallest delta for which the two laws are (epsilon, delta)-close in both directions."""
-    return max(hockey_stick(law_x, law_y, epsilon), hockey_stick(law_y, law_x, epsilon))
+def exact_delta(distribution_x: Distribution, distribution_y: Distribution, epsilon: float) -> float:
+    """Return the smallest delta for which the two distributions are (epsilon, delta)-close in both directions."""
+    return max(
+        hockey_stick(distribution_x, distribution_y, epsilon), hockey_stick(distribution_y, distribution_x, epsilon)
+    )
 
 
-def exact_epsilon(law_x: Law, law_y: Law, delta: float = 0.0) -> float:
-    """Return the smallest epsilon ≥ 0, in nats, for which the laws are (epsilon, delta)-close in both directions.
+def exact_epsilon(distribution_x: Distribution, distribution_y: Distribution, delta: float = 0.0) -> float:
+    """Return the smallest epsilon ≥ 0, in nats, for which the distributions are (epsilon, delta)-close in both
+    directions.
 
     The result is infinite if no finite epsilon is enough.
 
     Raises
     ------
     OptionError
-        If delta is outside [0, 1), or the laws differ in kind, scale or number of outcomes.
+        If delta is outside [0, 1), or the distributions differ in kind, scale or number of outcomes.
 
     Examples
     --------
-    >>> from dpaudit.mechanisms import LaplaceLaw
-    >>> exact_epsilon(LaplaceLaw(0, 2), LaplaceLaw(1, 2))
+    >>> from dpaudit.mechanisms import LaplaceDistribution
+    >>> exact_epsilon(LaplaceDistribution(0, 2), LaplaceDistribution(1, 2))
     0.5
     """
     check_rule("delta", delta, 0 <= delta < 1, "0 <= delta < 1")
-    check_comparable(law_x, law_y)
-    return max(law_x.epsilon_from(law_y, delta), law_y.epsilon_from(law_x, delta))
+    check_comparable(distribution_x, distribution_y)
+    return max(distribution_x.epsilon_from(distribution_y, delta), distribution_y.epsilon_from(distribution_x, delta))
 
 
 def check_rule(name: str, value: object, holds: bool, rule: str) -> None:
@@ -163,24 +174,25 @@ def check_rule(name: str, value: object, holds: bool, rule: str) -> None:
         raise OptionError(f"{name}={value!r} is not allowed; use {rule}.", name=name, value=value)
 
 
-def are_comparable(law_x: Law, law_y: Law) -> bool:
-    """Return whether the divergence of the two laws has a closed form."""
-    return type(law_x) is type(law_y) and law_x.is_comparable(law_y)
+def are_comparable(distribution_x: Distribution, distribution_y: Distribution) -> bool:
+    """Return whether the divergence of the two distributions has a closed form."""
+    return type(distribution_x) is type(distribution_y) and distribution_x.is_comparable(distribution_y)
 
 
-def check_comparable(law_x: Law, law_y: Law) -> None:
-    """Raise an `OptionError` unless the divergence of the two laws has a closed form."""
-    if not are_comparable(law_x, law_y):
-        raise no_closed_form(law_x, law_y)
+def check_comparable(distribution_x: Distribution, distribution_y: Distribution) -> None:
+    """Raise an `OptionError` unless the divergence of the two distributions has a closed form."""
+    if not are_comparable(distribution_x, distribution_y):
+        raise no_closed_form(distribution_x, distribution_y)
 
 
-def no_closed_form(law_x: Law, law_y: Law) -> OptionError:
-    """Return the error for two laws whose divergence has no known closed form."""
+def no_closed_form(distribution_x: Distribution, distribution_y: Distribution) -> OptionError:
+    """Return the error for two distributions whose divergence has no known closed form."""
     return OptionError(
-        f"the laws {law_x!r:.80} and {law_y!r:.80} have no closed form for their divergence; use two laws of "
+        f"the distributions {distribution_x!r:.80} and {distribution_y!r:.80} have no closed form for their "
+        "divergence; use two distributions of "
         "one kind with the same scale (or ratio, or number of outcomes).",
-        law_x=law_x,
-        law_y=law_y,
+        distribution_x=distribution_x,
+        distribution_y=distribution_y,
     )
 
 
@@ -188,12 +200,12 @@ def no_closed_form(law_x: Law, law_y: Law) -> OptionError:
 
 
 class ReferenceMechanism(Protocol):
-    """Mechanism with its claim and the exact law of its output."""
+    """Mechanism with its claim and the exact distribution of its output."""
 
     @property
     def claim(self) -> Claim: ...
 
-    def law(self, dataset: Any) -> Law: ...
+    def distribution(self, dataset: Any) -> Distribution: ...
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Any: ...
 
@@ -213,29 +225,29 @@ class NamedByParameters:
 
 
 class RunsAs:
-    """Base of mechanisms that run as another mechanism, `runs_as`, and so have its law."""
+    """Base of mechanisms that run as another mechanism, `runs_as`, and so have its distribution."""
 
     __slots__ = ()
     runs_as: Any
 
-    def law(self, dataset: Any) -> Any:
-        """The law of the output: that of `runs_as`."""
-        return self.runs_as.law(dataset)
+    def distribution(self, dataset: Any) -> Any:
+        """The distribution of the output: that of `runs_as`."""
+        return self.runs_as.distribution(dataset)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Any:
         """`size` independent outputs of `runs_as`."""
         return self.runs_as.sample(dataset, size, rng)
 
 
-class DrawnByItsLaw:
-    """Base of mechanisms whose output is an index, drawn by its law, which has finitely many outcomes."""
+class DrawnByItsDistribution:
+    """Base of mechanisms whose output is an index, drawn by its distribution, which has finitely many outcomes."""
 
     __slots__ = ()
-    law: Callable[[Any], Any]
+    distribution: Callable[[Any], Any]
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
         """`size` independent indices of outcomes, shape (size,), int64."""
-        return draw_indices(self.law(dataset).probabilities, size, rng)
+        return draw_indices(self.distribution(dataset).probabilities, size, rng)
 
 
 @dataclass(frozen=True, slots=True)
