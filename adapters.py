@@ -1,12 +1,16 @@
 """Adapters for mechanisms of other libraries and for programs in any language. Names are imported on first use.
 
-from_opendp            a measurement of OpenDP, as an `OpenDPMechanism`
-from_diffprivlib       a mechanism of diffprivlib, as a `DiffprivlibMechanism`
-from_diffprivlib_tool  a tool or model of diffprivlib, as a `DiffprivlibTool`
-from_pydp              an algorithm of PyDP, as a `PyDPMechanism`
-Program                a program in any language that reads a dataset and writes outputs
+from_opendp            a measurement of OpenDP
+OpenDPMechanism        what it returns: blocks of runs, with the claim of the measurement's map
+from_diffprivlib       a mechanism of diffprivlib
+from_diffprivlib_tool  a tool or model of diffprivlib
+DiffprivlibMechanism   a mechanism of diffprivlib that draws blocks of runs
+DiffprivlibTool        a tool or model of diffprivlib that is run once at a time
+from_pydp              an algorithm of PyDP
+PyDPMechanism          what it returns: blocks of runs, with the claim of the algorithm
 claim_from_event       the claim of an event of dp_accounting
 pld_from_replay        the privacy loss distribution of the noise that a replay saw
+Program                a program in any language that reads a dataset and writes outputs
 """
 
 from typing import Any

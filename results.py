@@ -4,7 +4,7 @@ Result             base of all results: verdict, sentence, `raise_if_refuted`
 AuditResult        an audited claim on one pair of datasets
 FixedSizeResult    the same with a fixed number of runs
 SequentialResult   the same where the audit could stop early
-Look               an interim analysis of a sequential audit
+InterimAnalysis    an interim analysis of a sequential audit
 Pair               the two datasets, summarised
 CellCounts         runs in each cell of the outputs, with ratios, profile and curve
 WorstPair          the pair that `find_worst_pair` found, and its audit

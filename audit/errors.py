@@ -16,7 +16,29 @@ _LONGEST, _BEGINNING, _END = 4000, 120, 300
 
 
 class AuditError(Exception):
-    """Base class of the library's errors; `facts` holds the values that the message names."""
+    """Base class of the library's errors; `facts` holds the values that the message names.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong, the rule, and the remedy.
+    **facts : Any
+        Values that the message names, by name.
+
+    See Also
+    --------
+    errors.OptionError : An option outside its range.
+    RefutedError : A refuted claim.
+
+    Examples
+    --------
+    >>> from dpaudit import AuditError, PureDP
+    >>> try:
+    ...     PureDP(-1.0)
+    ... except AuditError as error:
+    ...     print(type(error).__name__, error.facts)
+    ClaimError {'name': 'epsilon', 'value': -1.0}
+    """
 
     def __init__(self, message: str, **facts: Any) -> None:
         message = message if isinstance(message, str) else shorten(message)
@@ -56,7 +78,23 @@ class UnknownOptionError(OptionError, TypeError):
 
 
 class RefutedError(AuditError, AssertionError):
-    """A refuted claim, for callers who want an exception (`raise_if_refuted`)."""
+    """A refuted claim, for callers who want an exception (`raise_if_refuted`).
+
+    See Also
+    --------
+    errors.InconclusiveError : An audit without a verdict.
+    results.Result.raise_if_refuted : The method that raises both.
+
+    Examples
+    --------
+    >>> from dpaudit import RefutedError, check_outputs
+    >>> result = check_outputs([0] * 500, [1] * 500, claim=1.0)
+    >>> try:
+    ...     result.raise_if_refuted()
+    ... except RefutedError:
+    ...     print(result.verdict.value)
+    refuted
+    """
 
 
 class InconclusiveError(AuditError, AssertionError):

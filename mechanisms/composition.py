@@ -249,9 +249,7 @@ class AdaptiveComposition(Composition):
         return total_budget([self.first.claim, self.then_claim])
 
     def distribution(self, dataset: Any) -> ChainDistribution:
-        """The distribution of a row of outputs; raises an `OptionError` unless the first output's distribution is a
-        `FiniteDistribution`.
-        """
+        """The distribution of a row of outputs; an `OptionError` unless the first output has a `FiniteDistribution`."""
         first = self.first.distribution(dataset)
         if not isinstance(first, FiniteDistribution):
             raise OptionError(

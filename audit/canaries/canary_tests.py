@@ -198,9 +198,7 @@ def refutes(test: CanaryTest, claim: Claim, guesses: CanaryGuesses) -> bool:
 
 
 def refuted_parameter(test: CanaryTest, claim: Claim, guesses: CanaryGuesses) -> float:
-    """Return a privacy parameter of the claim's family that the test refutes, about the largest one; 0 if there is
-    none.
-    """
+    """Return a parameter of the claim's family that the test refutes, about the largest one; 0 if there is none."""
 
     def is_refuted(parameter: float) -> bool:
         return refutes(test, claim.with_parameter(parameter), guesses)
@@ -229,7 +227,7 @@ def refuted_parameter(test: CanaryTest, claim: Claim, guesses: CanaryGuesses) ->
 def epsilon_from_guesses(
     correct: int, guesses: int, canaries: int | None = None, *, delta: float = 0.0, alpha: float = 0.05
 ) -> float:
-    """Lower bound on ε at `delta`, with confidence 1 − alpha, from guesses of which canaries are in.
+    """Return a lower bound on ε at `delta`, with confidence 1 − alpha, from guesses of which canaries are in.
 
     An independent fair coin put each canary in or left it out. The number of guesses was fixed before the scores were
     seen; which canaries are guessed, and whether "in" or "out", may depend on everything but the coins. The bound is
@@ -237,9 +235,13 @@ def epsilon_from_guesses(
 
     Parameters
     ----------
-    correct, guesses, canaries : int
-        correct <= guesses <= canaries. `canaries` can be left out where `delta` is 0; else those that were not guessed
-        count too, as each may be the one on which δ is spent.
+    correct : int
+        Correct guesses.
+    guesses : int
+        All guesses.
+    canaries : int, optional
+        All canaries, which can be left out where `delta` is 0; else those that were not guessed count too, as each
+        may be the one on which δ is spent.
     delta : float
         In [0, 1).
     alpha : float
@@ -254,6 +256,11 @@ def epsilon_from_guesses(
     ------
     OptionError
         For numbers that do not fit.
+
+    See Also
+    --------
+    check_canaries : The audit, which chooses the guesses.
+    plan_canaries : What so many canaries can show.
 
     References
     ----------

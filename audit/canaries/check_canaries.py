@@ -68,7 +68,7 @@ def check_canaries(
     name: str = "training run",
     claim_source: str = "",
 ) -> CanaryResult:
-    """Audits a claim on one training run, from the scores of canaries that coins put in or left out.
+    """Audit a claim on one training run, from the scores of canaries that coins put in or left out.
 
     Before training, a coin decides for each canary whether it is in the training data. Afterwards each canary gets a
     score that is large where it seems to be in: minus its loss, how far the weights moved against its gradient,
@@ -116,15 +116,30 @@ def check_canaries(
     Returns
     -------
     CanaryResult
+        Verdict, bound on the privacy parameter, p-value, and the guesses that carry them.
 
     Raises
     ------
+    ClaimError
+        For a value that is not a claim.
     OptionError
         For arrays that do not fit, or coins that the theorems do not cover.
 
+    See Also
+    --------
+    plan_canaries : What an audit with so many canaries can show.
+    counts.epsilon_from_guesses : Bound from a number of correct guesses.
+
+    Notes
+    -----
+    The coins are assumed to be independent, or a random split into fixed numbers. Under (ε, δ)-DP and fair coins a
+    guess is correct with probability at most e^ε/(1 + e^ε), given all earlier guesses, but for an event of probability
+    at most m δ/(1 + e^ε) for m canaries.
+
     References
     ----------
-    Steinke, Nasr & Jagielski (2023), Privacy auditing with one (1) training run. Proofs: docs/proofs/canaries.md.
+    Steinke, Nasr & Jagielski (2023), Privacy auditing with one (1) training run. Mahloujifar, Melis & Chaudhuri (2024),
+    Auditing f-differential privacy in one run. Proofs: docs/proofs/canaries.md.
 
     Examples
     --------
@@ -134,8 +149,8 @@ def check_canaries(
     >>> included = rng.random(1_000) < 0.5
     >>> scores = rng.normal(size=1_000) + 2 * included
     >>> result = check_canaries(scores, included, claim=ApproxDP(1.0, 1e-5))
-    >>> result.is_refuted
-    True
+    >>> result.verdict.value, result.bound > 1.0
+    ('refuted', True)
     """
     started = now()
     alpha = check_test_alpha(alpha)

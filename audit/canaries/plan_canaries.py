@@ -222,14 +222,44 @@ def plan_canaries(
     ----------
     canaries : int
         Canaries, in all runs together; pairs for a fixed split.
-    claim, alpha, probability, say, method
-        As in `check_canaries`.
+    claim : Claim
+        Claim to be audited, as in `check_canaries`.
+    alpha : float
+        Allowed probability of refuting a training that keeps the claim, above 1e-9.
+    probability : float
+        Probability with which each coin includes its canary.
+    say : {"both", "in", "out"}, optional
+        What is guessed, as in `check_canaries`.
+    method : {"auto", "betting", "counts", "steinke", "f-dp"}
+        Tests that share alpha, as in `check_canaries`.
     power : float
-        In (0, 1).
+        Probability with which the minimum detectable excess is detected, in (0, 1).
 
     Returns
     -------
     CanaryPlan
+        The largest bound, `ceiling`, and the minimum detectable excess, `resolution`.
+
+    Raises
+    ------
+    ClaimError
+        For a value that is not a claim.
+    OptionError
+        For a number of canaries or another argument outside its range.
+
+    See Also
+    --------
+    check_canaries : The audit.
+
+    Notes
+    -----
+    The ceiling is the bound if every guess is correct. For m fair coins and a pure claim it is at most ln(β/(1 − β))
+    with β = alpha^(1/m), in any test. The excess assumes scores that reveal all that the claim's family allows.
+
+    References
+    ----------
+    Steinke, Nasr & Jagielski (2023), Privacy auditing with one (1) training run, Theorem 5.2. Proofs:
+    docs/proofs/canaries.md.
 
     Examples
     --------

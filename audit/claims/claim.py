@@ -66,7 +66,7 @@ class Claim(ABC):
     @property
     @abstractmethod
     def parameter_name(self) -> str:
-        """The field's name for the privacy parameter: ``epsilon``, ``mu``, ``rho``, …"""
+        """The field's name for the privacy parameter, such as ``epsilon``, ``mu`` or ``rho``."""
 
     @abstractmethod
     def with_parameter(self, parameter: float) -> Self:
@@ -74,9 +74,7 @@ class Claim(ABC):
 
     @abstractmethod
     def _parameter_of(self, p: Array, p_complement: Array, q: Array, q_complement: Array) -> Array:
-        """Return the least privacy parameter whose boundary reaches p at q; negative where the smallest member allows
-        p.
-        """
+        """Return the least parameter whose boundary reaches p at q; negative where the smallest member allows p."""
 
     @property
     def max_parameter(self) -> float:
@@ -102,7 +100,7 @@ class Claim(ABC):
 
     @property
     def gaussian_mu(self) -> float | None:
-        """μ of the Gaussian mechanism that attains the claim if its events lie below the boundary, else None.
+        """The μ of the Gaussian mechanism that attains the claim if its events lie below the boundary, else None.
 
         A mechanism that attains (ε, δ) may touch the boundary at one probability only, and Gaussian noise that attains
         a Rényi divergence touches it nowhere. The detectable excess then depends on the noise. The value is None for
@@ -122,8 +120,10 @@ class Claim(ABC):
 
         Returns
         -------
-        value, complement : ndarray
-            B(q) and 1 − B(q), of the shape of `q`, each with a small relative error.
+        value : ndarray
+            B(q), of the shape of `q`, with a small relative error.
+        complement : ndarray
+            1 − B(q), likewise.
 
         Examples
         --------
@@ -233,6 +233,13 @@ class GroupClaim(Claim):
     """A claim for datasets at distance k: the boundary of the claim for neighbours, composed k times.
 
     The privacy parameter is that of the claim for neighbours, so a bound on it is a bound per step.
+
+    Parameters
+    ----------
+    base : Claim
+        The claim for neighbours.
+    distance : int
+        Steps between the datasets, from 1 to 1,000.
     """
 
     base: Claim
@@ -297,8 +304,7 @@ class GroupClaim(Claim):
         return found
 
     def _scalar_parameter(self, p: float, p_rest: float, q: float, q_rest: float) -> float:
-        """Find the least privacy parameter at which the boundary, which grows with it, is not below p; 0 if it never
-        is.
+        """Find the least parameter at which the boundary, which grows with it, is not below p; 0 if it never is.
 
         The limits at 0 and 1 come from the claim for neighbours, since finite privacy parameters reach the doubles next
         to them.
@@ -365,7 +371,7 @@ def excess_delta(epsilon: Array | float, p: Array, p_rest: Array, q: Array, q_re
 
 @dataclass(frozen=True, slots=True)
 class PureDP(ParametricClaim):
-    """ε-differential privacy: Pr[M(x) ∈ S] ≤ e^ε Pr[M(y) ∈ S] for every event S.
+    """Claim of ε-differential privacy: Pr[M(x) ∈ S] ≤ e^ε Pr[M(y) ∈ S] for every event S.
 
     Parameters
     ----------
@@ -377,9 +383,21 @@ class PureDP(ParametricClaim):
     ClaimError
         For a negative, infinite or NaN epsilon.
 
+    See Also
+    --------
+    ApproxDP : The claim with a δ.
+    GaussianDP : The claim of Gaussian noise.
+
     References
     ----------
     Dwork & Roth (2014), The algorithmic foundations of differential privacy, Definition 2.4 with δ = 0.
+
+    Examples
+    --------
+    >>> from dpaudit import PureDP
+    >>> claim = PureDP(1.0)
+    >>> float(claim.max_power(0.1)[0].round(3))  # the largest Pr[M(x) ∈ S] if Pr[M(y) ∈ S] = 0.1
+    0.272
     """
 
     epsilon: float
@@ -406,7 +424,7 @@ class PureDP(ParametricClaim):
 
 @dataclass(frozen=True, slots=True)
 class ApproxDP(ParametricClaim):
-    """(ε, δ)-differential privacy: Pr[M(x) ∈ S] ≤ e^ε Pr[M(y) ∈ S] + δ for every event S.
+    """Claim of (ε, δ)-differential privacy: Pr[M(x) ∈ S] ≤ e^ε Pr[M(y) ∈ S] + δ for every event S.
 
     Parameters
     ----------
@@ -417,9 +435,20 @@ class ApproxDP(ParametricClaim):
     bound_on : {"epsilon", "delta"}
         The parameter that an audit bounds; the other is held fixed.
 
+    See Also
+    --------
+    PureDP : The claim without δ.
+    PrivacyProfile : A δ for every ε.
+
     References
     ----------
     Dwork & Roth (2014), Definition 2.4.
+
+    Examples
+    --------
+    >>> from dpaudit import ApproxDP
+    >>> print(ApproxDP(1.0, 1e-5), ApproxDP(1.0, 1e-5).group(2), sep="; ")
+    (1, 1e-05)-DP; (1, 1e-05)-DP at distance 2
     """
 
     epsilon: float
@@ -494,11 +523,27 @@ def _tight_mu(epsilon: float, delta: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class GaussianDP(ParametricClaim):
-    """μ-Gaussian differential privacy: telling x from y is at least as hard as telling N(μ, 1) from N(0, 1).
+    """Claim of μ-Gaussian differential privacy: x and y are at least as hard to distinguish as N(μ, 1) and N(0, 1).
+
+    Parameters
+    ----------
+    mu : float
+        Finite and ≥ 0; Gaussian noise of standard deviation σ has μ = sensitivity/σ.
+
+    See Also
+    --------
+    ZeroConcentratedDP : The claim of Gaussian noise in ρ = μ²/2.
+    TradeOffCurve : Any other trade-off function.
 
     References
     ----------
     Dong, Roth & Su (2022), Gaussian differential privacy, Definition 2.6.
+
+    Examples
+    --------
+    >>> from dpaudit import GaussianDP
+    >>> float(GaussianDP(1.0).max_power(0.05)[0].round(3))  # Φ(Φ⁻¹(q) + μ)
+    0.26
     """
 
     mu: float

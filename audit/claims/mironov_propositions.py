@@ -20,7 +20,7 @@ from .claim import Array, ParametricClaim, check_number
 
 @dataclass(frozen=True, slots=True)
 class ProbabilityPreservation(ParametricClaim):
-    """p ≤ (e^τ q)^{(a−1)/a} for every event and in both directions, which follows from (a, τ)-Rényi DP.
+    """Claim that p ≤ (e^τ q)^{(a−1)/a} for every event and in both directions, which follows from (a, τ)-Rényi DP.
 
     The inequality with the datasets exchanged, applied to the complement of the event, is
     1 − p ≥ e^{−τ} (1 − q)^{a/(a−1)}. The boundary is the lower of the two curves; that of `RenyiDP` is lower still.
@@ -85,10 +85,11 @@ class ProbabilityPreservation(ParametricClaim):
 
 @dataclass(frozen=True, slots=True)
 class NFoldComposition(ParametricClaim):
-    """p ≤ q exp(2ε √(n ln(1/q))) for every event, which the n-fold adaptive composition of ε-DP mechanisms satisfies.
+    """Claim that p ≤ q exp(2ε √(n ln(1/q))) for every event, which n-fold composition of ε-DP mechanisms satisfies.
 
-    The right side reaches 1 at q = e^{−4ε²n}, and a larger q allows every p. The inequality is audited as stated; for
-    the complement of an event it is a different statement, which an audit tests with the datasets exchanged.
+    The composition may be adaptive. The right side reaches 1 at q = e^{−4ε²n}, and a larger q allows every p. The
+    inequality is audited as stated; for the complement of an event it is a different statement, which an audit tests
+    with the datasets exchanged.
 
     Parameters
     ----------

@@ -46,7 +46,7 @@ def _curve(name: str, values: Sequence[float], low: float, high: float) -> tuple
 
 @dataclass(frozen=True, slots=True)
 class PrivacyProfile(ParametricClaim):
-    """(ε_i, δ_i)-DP for every i simultaneously: the boundary is the minimum of all their lines, in both directions.
+    """Claim of (ε_i, δ_i)-DP for every i together: the boundary is the minimum of all their lines, in both directions.
 
     Parameters
     ----------
@@ -55,9 +55,22 @@ class PrivacyProfile(ParametricClaim):
     excess : float
         Added to every delta; 0 for the claim itself.
 
+    See Also
+    --------
+    TradeOffCurve : The same information as a trade-off function.
+    ApproxDP : A single point.
+    adapters.claim_from_event : The profile that dp_accounting derives.
+
     References
     ----------
     Balle, Barthe & Gaboardi (2018), Privacy amplification by subsampling, Section 2 (privacy profiles).
+
+    Examples
+    --------
+    >>> from dpaudit import PrivacyProfile
+    >>> claim = PrivacyProfile(epsilons=(0.0, 1.0), deltas=(0.3, 0.05))
+    >>> float(claim.max_power(0.1)[0].round(3))  # the smaller of 0.1 + 0.3 and 0.1 e + 0.05
+    0.322
     """
 
     epsilons: tuple[float, ...]
@@ -113,7 +126,7 @@ class PrivacyProfile(ParametricClaim):
 
 @dataclass(frozen=True, slots=True)
 class TradeOffCurve(ParametricClaim):
-    """A trade-off curve f: no test of false-positive rate a has a false-negative rate below f(a).
+    """Claim of a trade-off curve f: no test of false-positive rate a has a false-negative rate below f(a).
 
     The claim holds for both orders of the datasets, so it includes the inverse curve: the boundary is the smaller of
     one minus f and one minus its inverse. The curve is linear between the points, (0, 1) and (1, 0). If the points
@@ -127,9 +140,21 @@ class TradeOffCurve(ParametricClaim):
     excess : float
         Added to the power at every rate, in both orders of the datasets; 0 for the claim itself.
 
+    See Also
+    --------
+    PrivacyProfile : The same information as δ(ε).
+    GaussianDP : The curve of Gaussian noise.
+
     References
     ----------
     Dong, Roth & Su (2022), Gaussian differential privacy, Definition 2.1, Propositions 2.2 and 2.4 (the inverse).
+
+    Examples
+    --------
+    >>> from dpaudit import TradeOffCurve
+    >>> claim = TradeOffCurve(false_positive=(0.0, 0.25, 1.0), false_negative=(1.0, 0.25, 0.0))
+    >>> float(claim.max_power(0.25)[0])  # the power of the best test
+    0.75
     """
 
     false_positive: tuple[float, ...]

@@ -245,7 +245,7 @@ def _coins(p: Array, p_complement: Array, q: Array, q_complement: Array) -> tupl
 
 @dataclass(frozen=True, slots=True)
 class RenyiDP(ParametricClaim):
-    """(a, τ)-Rényi DP: the Rényi divergence of order a between M(x) and M(y) is at most τ, in both directions.
+    """Claim of (a, τ)-Rényi DP: the Rényi divergence of order a of M(x) and M(y) is at most τ, in both directions.
 
     Parameters
     ----------
@@ -254,9 +254,21 @@ class RenyiDP(ParametricClaim):
     divergence : float
         In nats, ≥ 0.
 
+    See Also
+    --------
+    ZeroConcentratedDP : A limit at every order.
+    claims.ProbabilityPreservation : The inequality that the claim implies for every event.
+
     References
     ----------
     Mironov (2017), Rényi differential privacy, Definition 4.
+
+    Examples
+    --------
+    >>> from dpaudit import RenyiDP
+    >>> claim = RenyiDP(order=2, divergence=0.25)
+    >>> claim.parameter, claim.parameter_name
+    (0.25, 'divergence')
     """
 
     order: float
@@ -300,14 +312,30 @@ class RenyiDP(ParametricClaim):
 
 @dataclass(frozen=True, slots=True)
 class ZeroConcentratedDP(ParametricClaim):
-    """ρ-zero-concentrated DP: the Rényi divergence of every order a > 1 is at most ρ a.
+    """Claim of ρ-zero-concentrated DP: the Rényi divergence of every order a > 1 is at most ρ a.
 
     The boundary is the minimum over orders, here from 1.00003 to 10⁶. Every order gives a valid boundary, so an
     inaccurate search for the best order costs power but not validity.
 
+    Parameters
+    ----------
+    rho : float
+        Finite and ≥ 0; Gaussian noise of standard deviation σ has ρ = sensitivity²/(2σ²).
+
+    See Also
+    --------
+    RenyiDP : A limit at one order.
+    GaussianDP : The stronger claim that Gaussian noise keeps.
+
     References
     ----------
     Bun & Steinke (2016), Concentrated differential privacy, Definition 1.1.
+
+    Examples
+    --------
+    >>> from dpaudit import ZeroConcentratedDP
+    >>> print(ZeroConcentratedDP(0.5))
+    0.5-zCDP
     """
 
     rho: float

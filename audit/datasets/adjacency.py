@@ -103,9 +103,20 @@ class AddRemove(Adjacency):
 
     Datasets are compared as multisets, so the order of rows does not matter.
 
+    See Also
+    --------
+    Replace : Neighbours of equal size.
+    UserLevel : All rows of one user.
+
     References
     ----------
     Dwork & Roth (2014), Section 2.3: ‖x − y‖₁ of the histograms.
+
+    Examples
+    --------
+    >>> from dpaudit import AddRemove
+    >>> AddRemove().distance([1, 2, 3], [3, 1])
+    1.0
     """
 
     words: ClassVar[str] = "add/remove one row"
@@ -117,7 +128,19 @@ class AddRemove(Adjacency):
 
 @dataclass(frozen=True, slots=True)
 class Replace(Adjacency):
-    """Datasets of equal size that differ in one row; the distance is the number of rows to replace."""
+    """Datasets of equal size that differ in one row; the distance is the number of rows to replace.
+
+    See Also
+    --------
+    AddRemove : One row more or fewer.
+    Local : Replacement of the only value.
+
+    Examples
+    --------
+    >>> from dpaudit import AddRemove, Replace
+    >>> Replace().distance([1, 2, 3], [1, 2, 9]), AddRemove().distance([1, 2, 3], [1, 2, 9])
+    (1.0, 2.0)
+    """
 
     words: ClassVar[str] = "replace one row"
     unit: ClassVar[str] = "the contents of one row"
@@ -135,6 +158,16 @@ class UserLevel(Adjacency):
     ----------
     user : str or int
         Column (of a data frame), key (of dict rows) or position (in tuple rows and arrays) of the user.
+
+    See Also
+    --------
+    AddRemove : One row at a time.
+
+    Examples
+    --------
+    >>> from dpaudit import UserLevel
+    >>> UserLevel(user=0).distance([("ann", 3), ("ann", 5), ("bob", 1)], [("bob", 1)])
+    1.0
     """
 
     user: str | int
@@ -195,7 +228,19 @@ class UserLevel(Adjacency):
 
 @dataclass(frozen=True, slots=True)
 class Local(Adjacency):
-    """The local model: a dataset is one person's value, and any two values are neighbours."""
+    """The local model: a dataset is one person's value, and any two values are neighbours.
+
+    See Also
+    --------
+    Replace : The same for datasets of many rows.
+    Values : The domain of possible values.
+
+    Examples
+    --------
+    >>> from dpaudit import Local
+    >>> Local().distance("yes", "no")
+    1.0
+    """
 
     words: ClassVar[str] = "any two values (local model)"
     unit: ClassVar[str] = "one person's value"
@@ -216,6 +261,7 @@ class Within(Adjacency):
     Parameters
     ----------
     norm : {"l1", "l2", "linf"}
+        Norm of the difference of the answers.
     radius : float
         Positive and finite.
     """

@@ -41,6 +41,7 @@ class Answers(Domain):
     Parameters
     ----------
     n_answers : int, optional
+        Number of answers, at least 1.
     low, high : float
         The smallest and the largest answer, finite.
     integer : bool
@@ -53,6 +54,18 @@ class Answers(Domain):
     ------
     DatasetError
         For ranges that are empty or infinite, or fewer than one answer.
+
+    See Also
+    --------
+    Values : A finite list of datasets.
+    Rows : Datasets of rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpaudit import Answers
+    >>> Answers(n_answers=2, high=9.0).build(np.array([1.0, 9.0])).tolist()
+    [1.0, 9.0]
     """
 
     n_answers: int | None = None
@@ -85,6 +98,27 @@ class Values(Domain):
     Neighbours are any two of them (`Local`), or those at the stated distance under another adjacency. If they are
     floating-point numbers, a search also tries negative zero, and NaN and infinity if the mechanism clamps, unless they
     are `finite`.
+
+    Parameters
+    ----------
+    values : tuple
+        The datasets, at least two.
+    finite : bool
+        Whether a search leaves out NaN, infinity and negative zero.
+
+    See Also
+    --------
+    Answers : Numbers in a range.
+    Local : Any two values as neighbours.
+
+    Examples
+    --------
+    >>> from dpaudit import Local, Values, find_worst_pair
+    >>> def response(bit, size, rng):  # tells the truth with probability 3/4
+    ...     return bit ^ (rng.random(size) < 0.25)
+    >>> found = find_worst_pair(response, Values((0, 1)), claim=1.0, adjacency=Local(), runs=20_000)
+    >>> found.verdict.value, found.bound > 1.0  # ln 3 = 1.0986
+    ('refuted', True)
     """
 
     values: tuple[Any, ...]
@@ -136,6 +170,11 @@ class Rows(Domain):
     ------
     DatasetError
         For ranges that are empty or infinite, `most` below 1 or below `least`, or columns that do not fit the rows.
+
+    See Also
+    --------
+    Tables : Tables with typed columns.
+    Answers : Numbers of which only a distance is known.
 
     Examples
     --------

@@ -168,6 +168,10 @@ def table_features(
     MechanismError
         If the output is not a table.
 
+    See Also
+    --------
+    Tables : The domain, whose method `features` calls this function.
+
     Examples
     --------
     >>> from dpaudit.domains import NumericColumn, table_features
@@ -316,6 +320,11 @@ class Tables(Domain):
     ------
     DatasetError
         For a domain without columns, or arguments outside their range.
+
+    See Also
+    --------
+    Rows : Rows of numbers, or of listed values.
+    domains.table_features : Numbers that describe a synthetic table.
 
     Examples
     --------

@@ -70,12 +70,24 @@ def check_independence(
 
     Parameters
     ----------
-    mechanism, dataset, seed, jobs, name, ignore, progress
-        As in `check_noise`.
+    mechanism : callable or object
+        As in `check`; its outputs are numbers or vectors.
+    dataset : Any
+        Dataset that the mechanism is run on, in any form that it takes.
     runs : int
         At least 40. Correlations of about 5/√runs or more are detectable.
     alpha : float
         Allowed probability of refuting a mechanism whose noise is independent, below 1/2.
+    seed : int or None
+        Random seed, as in `check`.
+    jobs : int, optional
+        Number of workers, as in `check`.
+    name : str, optional
+        Name of the mechanism in the result.
+    ignore : str or iterable of str
+        Health checks to silence, as in `check`.
+    progress : bool or callable, optional
+        Display of the progress, as in `check`.
 
     Returns
     -------
@@ -88,6 +100,11 @@ def check_independence(
     ------
     MechanismError
         If the mechanism cannot be run, or returns anything but finite numbers.
+
+    See Also
+    --------
+    check_noise : Scale and shape of the noise.
+    check : Audit of the privacy claim itself.
 
     References
     ----------

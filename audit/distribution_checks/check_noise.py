@@ -150,6 +150,7 @@ def check_noise(
         As in `check`; its outputs are numbers, or vectors whose coordinates have independent noise of the same
         distribution. Rounding to a grid of up to 2⁻³⁰ of the scale is allowed.
     dataset : Any
+        Dataset that the mechanism is run on, in any form that it takes.
     noise : NoiseDistribution
         `LaplaceNoise`, `GaussianNoise`, `GeometricNoise`, `GumbelNoise` or `ExponentialNoise`.
     answer : float, array of shape (n_coords,), or callable
@@ -162,8 +163,16 @@ def check_noise(
         Allowed probability of refuting a mechanism whose noise is as claimed.
     tolerance : float
         Allowed relative error of the scale, in [0, 1). The shape is compared with the nearest allowed distribution.
-    seed, jobs, name, ignore, progress
-        As in `check`.
+    seed : int or None
+        Random seed, as in `check`.
+    jobs : int, optional
+        Number of workers, as in `check`.
+    name : str, optional
+        Name of the mechanism in the result.
+    ignore : str or iterable of str
+        Health checks to silence, as in `check`.
+    progress : bool or callable, optional
+        Display of the progress, as in `check`.
 
     Returns
     -------
@@ -178,6 +187,22 @@ def check_noise(
         If an argument is outside its range, or the answer and the outputs differ in shape.
     MechanismError
         If the mechanism cannot be run, or returns anything but finite numbers.
+
+    See Also
+    --------
+    check : Audit of the privacy claim itself.
+    noise.check_independence : Independence of the noise between coordinates and runs.
+    noise.check_slope : Growth of log probabilities with a utility.
+
+    Notes
+    -----
+    The noise is output − answer. For Laplace noise Σ|X|/scale is a Gamma variable of shape n, for Gaussian noise ΣX²/σ²
+    is chi-square: their quantiles give the interval of the scale. The parts of `alpha` add up by the union bound.
+
+    References
+    ----------
+    Massart (1990), The tight constant in the Dvoretzky-Kiefer-Wolfowitz inequality. Anderson & Darling (1954), A test
+    of goodness of fit. Proof: docs/proofs/statements.md.
 
     Examples
     --------

@@ -64,6 +64,7 @@ def check_slope(
     mechanism : callable or object
         As in `check`; its outputs are the numbers 0 … K − 1 of the candidates, or the `candidates` themselves.
     dataset : Any
+        Dataset that the mechanism is run on, in any form that it takes.
     utilities : array-like of shape (K,), or callable
         Utilities of the candidates on this dataset, not all equal, or a function that computes them from the dataset.
     epsilon, sensitivity : float
@@ -76,8 +77,16 @@ def check_slope(
         At least 40.
     alpha : float
         Allowed probability of refuting a mechanism with the stated slope.
-    seed, jobs, name, ignore, progress
-        As in `check`.
+    seed : int or None
+        Random seed, as in `check`.
+    jobs : int, optional
+        Number of workers, as in `check`.
+    name : str, optional
+        Name of the mechanism in the result.
+    ignore : str or iterable of str
+        Health checks to silence, as in `check`.
+    progress : bool or callable, optional
+        Display of the progress, as in `check`.
 
     Returns
     -------
@@ -90,6 +99,11 @@ def check_slope(
         If an argument is outside its range.
     MechanismError
         If the mechanism cannot be run, or returns an output that is not a candidate.
+
+    See Also
+    --------
+    check_noise : Noise that is added to an answer.
+    check : Audit of the privacy claim itself.
 
     References
     ----------

@@ -31,8 +31,7 @@ _LEAST_LOG = -745.0  # logarithm of the smallest double; this floor only makes a
 
 
 def ks_distance(values: Array, cdf: Callable[[Array], Array], cdf_below: Callable[[Array], Array]) -> float:
-    """Return the largest distance between the empirical distribution function of sorted values and that of the
-    distribution.
+    """Return the largest distance between the empirical distribution function of sorted values and the true one.
 
     `cdf` and `cdf_below` are Pr[X ≤ v] and Pr[X < v] of an array v; the same function if the distribution has no atoms.
     """
@@ -172,9 +171,7 @@ def cell_words(cell: tuple[float, float]) -> str:
 
 
 def least(distance: Callable[[float], float], allowed: tuple[float, float]) -> float:
-    """Return the distance from the nearest distribution with an allowed scale; a distance falls and then rises in the
-    scale.
-    """
+    """Return the distance from the nearest distribution of an allowed scale; a distance falls and then rises in it."""
     from scipy.optimize import minimize_scalar
 
     if allowed[0] == allowed[1]:

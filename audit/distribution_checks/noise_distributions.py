@@ -85,18 +85,18 @@ class NoiseDistribution(ABC):
 
     @abstractmethod
     def cdf(self, x: Array) -> Array:
-        """Pr[noise ≤ x]."""
+        """Return Pr[noise ≤ x]."""
 
     def cdf_below(self, x: Array) -> Array:
-        """Pr[noise < x]."""
+        """Return Pr[noise < x]."""
         return self.cdf(x)
 
     @abstractmethod
     def log_cdf(self, x: Array) -> Array:
-        """ln Pr[noise ≤ x], precise in the lower tail."""
+        """Return ln Pr[noise ≤ x], precise in the lower tail."""
 
     def log_sf(self, x: Array) -> Array:
-        """ln Pr[noise > x]; this default is for symmetric distributions without atoms."""
+        """Return ln Pr[noise > x]; this default is for symmetric distributions without atoms."""
         return self.log_cdf(-x)
 
     def is_possible(self, noise: Array) -> npt.NDArray[np.bool_]:
@@ -109,13 +109,10 @@ class NoiseDistribution(ABC):
 
     @abstractmethod
     def scale_interval(self, noise: Array, alpha: float) -> Interval:
-        """Estimate the scale from values of this distribution, shape (n,); the interval is wrong with probability ≤
-        `alpha`.
-        """
+        """Estimate the scale from values, shape (n,); the interval is wrong with probability ≤ `alpha`."""
 
     def mean_interval(self, noise: Array, alpha: float, most: float) -> Interval:
-        """Estimate the mean from values of this distribution, shape (n,); the interval is wrong with probability ≤
-        `alpha`.
+        """Estimate the mean from values, shape (n,); the interval is wrong with probability ≤ `alpha`.
 
         This default is for symmetric distributions with any scale and centre, by a bound on sums with random signs
         (Efron 1969; Bentkus & Dzindzalieta 2015, Theorem 1.1). Asymmetric distributions require a scale of at most
@@ -131,7 +128,14 @@ class NoiseDistribution(ABC):
 
 @dataclass(frozen=True, slots=True)
 class LaplaceNoise(NoiseDistribution):
-    """Density exp(−|x|/scale)/(2 scale). Σ|X|/scale is a Gamma variable of shape n: the scale's interval is exact.
+    """Distribution of Laplace noise, with density exp(−|x|/scale)/(2 scale).
+
+    Σ|X|/scale is a Gamma variable of shape n: the scale's interval is exact.
+
+    Parameters
+    ----------
+    scale : float
+        Positive; the mechanism is (sensitivity/scale)-DP.
 
     Examples
     --------
@@ -158,7 +162,15 @@ class LaplaceNoise(NoiseDistribution):
 
 @dataclass(frozen=True, slots=True)
 class GaussianNoise(NoiseDistribution):
-    """Gaussian noise of standard deviation `sigma`. ΣX²/sigma² is chi-square: the intervals are exact."""
+    """Distribution of Gaussian noise of standard deviation `sigma`.
+
+    ΣX²/sigma² is chi-square, and the mean has Student's t distribution: the intervals are exact.
+
+    Parameters
+    ----------
+    sigma : float
+        Positive.
+    """
 
     parameter: ClassVar[str] = "sigma"
     sigma: float
@@ -179,7 +191,6 @@ class GaussianNoise(NoiseDistribution):
         return middle, middle / high, middle / low
 
     def mean_interval(self, noise: Array, alpha: float, most: float) -> Interval:
-        """Return Student's interval, exact for any sigma."""
         from scipy.stats import t
 
         n, middle = len(noise), float(noise.mean())
@@ -189,7 +200,15 @@ class GaussianNoise(NoiseDistribution):
 
 @dataclass(frozen=True, slots=True)
 class ExponentialNoise(NoiseDistribution):
-    """Density exp(−x/scale)/scale for x ≥ 0, of mean `scale`. ΣX/scale is a Gamma variable: the intervals are exact."""
+    """Distribution of exponential noise, with density exp(−x/scale)/scale for x ≥ 0 and mean `scale`.
+
+    ΣX/scale is a Gamma variable: the intervals are exact.
+
+    Parameters
+    ----------
+    scale : float
+        Positive.
+    """
 
     is_symmetric: ClassVar[bool] = False
     impossible: ClassVar[str] = "negative values"
@@ -226,11 +245,16 @@ class ExponentialNoise(NoiseDistribution):
 
 @dataclass(frozen=True, slots=True)
 class GumbelNoise(NoiseDistribution):
-    """Distribution function exp(−exp(−x/scale)), of mode 0 and mean .5772 scale, as in report-noisy-max.
+    """Distribution of Gumbel noise, with distribution function exp(−exp(−x/scale)), as in report-noisy-max.
 
-    The intervals use Chernoff's bound and are conservative for any number of draws. The interval of the scale is 1.6
-    times as wide as the narrowest asymptotic interval: 1.3 times because Σ|X| is not sufficient, and 1.2 times because
-    of the bound.
+    The mode is 0 and the mean .5772 scale. The intervals use Chernoff's bound and are conservative for any number of
+    draws. The interval of the scale is 1.6 times as wide as the narrowest asymptotic interval: 1.3 times because Σ|X|
+    is not sufficient, and 1.2 times because of the bound.
+
+    Parameters
+    ----------
+    scale : float
+        Positive.
     """
 
     is_symmetric: ClassVar[bool] = False
@@ -266,11 +290,16 @@ class GumbelNoise(NoiseDistribution):
 
 @dataclass(frozen=True, slots=True)
 class GeometricNoise(NoiseDistribution):
-    """Two-sided geometric noise: Pr[k] = (1 − q)/(1 + q) q^|k| for whole k, q = exp(−1/scale).
+    """Distribution of two-sided geometric noise: Pr[k] = (1 − q)/(1 + q) q^|k| for whole k, q = exp(−1/scale).
 
     The distribution of Σ|K| grows stochastically with the scale. The number of values other than 0 is binomial, and
     given this number the sum is negative binomial, so the interval that inverts both tails is exact (it has at least
     its level).
+
+    Parameters
+    ----------
+    scale : float
+        Positive; the mechanism is (sensitivity/scale)-DP.
     """
 
     is_discrete: ClassVar[bool] = True

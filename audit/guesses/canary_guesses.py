@@ -55,7 +55,7 @@ class CanaryGuesses:
             )
 
     def right_among(self, guesses: int) -> int:
-        """Correct guesses among the first so many, which must be one of `numbers`."""
+        """Return the correct guesses among the first so many."""
         return self.right[self.numbers.index(guesses)]
 
     @property

@@ -126,6 +126,16 @@ def confidence_band(cells_x: npt.ArrayLike, cells_y: npt.ArrayLike, *, alpha: fl
     alpha : float
         In (0, 1).
 
+    Returns
+    -------
+    Band
+        Limits, with the methods `profile` for δ(ε) and `trade_off` for the power.
+
+    See Also
+    --------
+    ratio_intervals : Limits for single cells.
+    renyi_lower : Bound on a Rényi divergence from the same counts.
+
     References
     ----------
     Clopper & Pearson (1934), The use of confidence or fiducial limits. Dong, Roth & Su (2022), Gaussian differential

@@ -225,8 +225,7 @@ _MORE = np.array([0.99, 0.25, 1 / 16, 1 / 64])[None, :]  # what outputs with one
 
 
 def copies_pvalue(numbers: npt.ArrayLike, runs: int) -> tuple[float, int]:
-    """Return the p-value of the null that the runs are independent draws from one distribution, and the number of
-    copies.
+    """Return the p-value of the null of independent draws from one distribution, and the number of copies.
 
     The p-value is at most a with probability at most a, for every distribution. It is small if many different outputs
     occur exactly k times, but few occur k − 1 or k + 1 times.

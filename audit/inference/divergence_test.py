@@ -69,9 +69,7 @@ _AT_ONCE, _ALIKE = (
     8,
 )  # privacy parameters above the claim tested before larger ones, and neighbours with the same choices
 MILLIONTH = 1e-6
-"""Distance of the member that decides about the claim, in units of the privacy parameter: a bound that reaches it is
-larger.
-"""
+"""Distance of the member that decides about the claim, in units of the parameter: a bound that reaches it is larger."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,6 +51,11 @@ MOST = 10**15
 class Counts:
     """Counts (runs inside the event) and runs, on x and on y.
 
+    Parameters
+    ----------
+    count_x, runs_x, count_y, runs_y : int
+        Counts and runs on x, and on y.
+
     Raises
     ------
     OptionError
@@ -113,8 +118,7 @@ _LARGEST = 1e6  # larger privacy parameters are not distinguished
 
 
 def order(counts: Counts, claim: Claim, z: float) -> tuple[float, float]:
-    """Return the position of the counts: (privacy parameter, z), or (0, a smaller z) if they do not clear the smallest
-    member.
+    """Return the position of the counts: (parameter, z), or (0, a smaller z) if they do not clear the smallest member.
 
     The privacy parameter is rounded down, by a relative 1e-7 at most; the claim's own privacy parameter only starts the
     search. (0, 0) means that the frequencies lie under the smallest boundary.
@@ -140,8 +144,7 @@ def clears(counts: Counts, claim: Claim, z: float) -> bool:
 
 
 def critical_counts(y: Array, n: int, m: int, claim: Claim, z: float) -> Array:
-    """Return c(y), the fewest counts on x whose ellipse of `z` standard errors with y counts clears the claim's
-    boundary.
+    """Return c(y), the fewest counts on x whose ellipse of `z` standard errors with y clears the claim's boundary.
 
     c is nondecreasing in y, in the claim's privacy parameter and in z; it is n + 1 where no count suffices.
     """
@@ -329,8 +332,7 @@ class Evidence:
             yield float(((1.0 - tails[:, 0]) * grid.before[some] + steps.sum(axis=1) + tails[:, -1]).max())
 
     def last_refuted(self, claim: Claim, alpha: float) -> float:
-        """Return a refuted privacy parameter, at most about .4% of the gap below one that is not refuted; 0 if there is
-        none.
+        """Return a refuted parameter, at most about .4% of the gap below one that is not refuted; 0 if there is none.
 
         `alpha` is the one that the test is tuned to.
 
@@ -345,9 +347,7 @@ class Evidence:
         target, slope, tolerance = float(ndtri(alpha)), order_z(alpha) / gap, 4e-3 * gap
 
         def excess(parameter: float) -> float:
-            """Return the normal quantile of the p-value minus that of alpha; at most 0 if the privacy parameter is
-            refuted.
-            """
+            """Return the normal quantile of the p-value minus that of alpha; at most 0 if the parameter is refuted."""
             return float(ndtri(min(self.pvalue(claim.with_parameter(parameter)), 1 - 1e-12))) - target
 
         low, low_excess, high, high_excess = 0.0, -math.inf, math.inf, math.inf
@@ -443,6 +443,16 @@ def parameter_lower(counts: Counts, claim: Claim | float, *, alpha: float) -> fl
     alpha : float
         In (0, 1), and above 1e-9.
 
+    Returns
+    -------
+    float
+        In the units of the claim's privacy parameter; at least 0.
+
+    See Also
+    --------
+    joint_test : The bound with the p-value.
+    epsilon_lower : The bound on ε at a given δ.
+
     Examples
     --------
     >>> from dpaudit import PureDP
@@ -467,7 +477,50 @@ def check_test_alpha(alpha: float, share: float = 1.0) -> float:
 
 
 def joint_test(counts: Counts, claim: Claim, *, alpha: float) -> tuple[float, float]:
-    """Return `pvalue` and `parameter_lower` at little more than the cost of one of them."""
+    """Return the p-value of a claim and the lower bound on its privacy parameter, from the counts of one event.
+
+    If the claim holds, the p-value is at most a with probability at most a, for every a. The bound is that of
+    `parameter_lower`. Both cost little more than one of them.
+
+    Parameters
+    ----------
+    counts : Counts
+        Counts and runs for one event that was chosen without looking at them.
+    claim : Claim
+        In the direction x given y.
+    alpha : float
+        In (0, 1), and above 1e-9. The test is tuned to it, so fix it before you see the counts.
+
+    Returns
+    -------
+    pvalue : float
+        At most 1.
+    bound : float
+        In the units of the claim's privacy parameter.
+
+    See Also
+    --------
+    parameter_lower : The bound alone.
+    holm : Adjustment of several p-values.
+
+    Notes
+    -----
+    The null is p ≤ B(q) for X ~ Bin(runs_x, p) and Y ~ Bin(runs_y, q), where B is the boundary of the claim. The
+    p-value is the largest over q in a confidence interval of level 1 − γ, plus γ.
+
+    References
+    ----------
+    Berger & Boos (1994), P values maximized over a confidence set for the nuisance parameter. Proof:
+    docs/proofs/joint-test.md.
+
+    Examples
+    --------
+    >>> from dpaudit import PureDP
+    >>> counts = Counts(count_x=60, runs_x=100, count_y=10, runs_y=100)
+    >>> p, bound = joint_test(counts, PureDP(1.0), alpha=0.05)
+    >>> p < 0.05, bound > 1.0  # the claim is refuted
+    (True, True)
+    """
     evidence = Evidence.of(counts, claim, check_test_alpha(alpha))
     return evidence.pvalue(claim), evidence.last_refuted(claim, alpha)
 
@@ -487,9 +540,7 @@ def joint_test_beside(
 
 
 def parameter_estimate(counts: Counts, claim: Claim) -> float:
-    """Return the point estimate: the smallest privacy parameter that allows the observed frequencies, or
-    `max_parameter`.
-    """
+    """Return the point estimate: the smallest parameter that allows the observed frequencies, or `max_parameter`."""
     n, m = counts.runs_x, counts.runs_y
     found = claim.parameter_of(
         counts.count_x / n, counts.count_y / m, (n - counts.count_x) / n, (m - counts.count_y) / m

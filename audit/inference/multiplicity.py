@@ -31,10 +31,20 @@ def holm(pvalues: Sequence[float]) -> Array:
     pvalues : sequence of float, shape (m,)
         In [0, 1], such as `AuditResult.pvalue`; the tests may be tuned to any alpha.
 
+    Returns
+    -------
+    ndarray, shape (m,)
+        Adjusted p-values, in the order of `pvalues`.
+
     Raises
     ------
     OptionError
         For a number that is not a probability.
+
+    See Also
+    --------
+    joint_test : A p-value from counts.
+    results.Suite.adjusted_pvalues : The same for the results of a suite.
 
     References
     ----------

@@ -137,8 +137,7 @@ def rough_bound(
     *,
     quickly: bool = False,
 ) -> Array:
-    """Return the privacy parameter that counts exceed by z standard errors, by the ellipse on the arcsine scale; −∞ for
-    none.
+    """Return the parameter that counts exceed by z standard errors, by the ellipse on the arcsine scale; −∞ for none.
 
     The claim is in the direction of the events, and counts on the more likely dataset come first. `quickly` takes one
     point of the ellipse, whose privacy parameter is at least the smallest one.

@@ -86,13 +86,25 @@ def ratio_intervals(
 
     Parameters
     ----------
-    count_x, count_y : array_like, shape (K,)
-        Runs with each outcome on x and on y. The outcomes (or events, which may overlap) are chosen without looking at
-        these counts.
-    runs_x, runs_y : int
-        Independent runs on each side, 1 or more.
+    count_x : array_like, shape (K,)
+        Runs with each outcome on x. The outcomes (or events, which may overlap) are chosen without looking at the
+        counts.
+    runs_x : int
+        Independent runs on x, 1 or more.
+    count_y, runs_y : array_like and int
+        The same on y.
     alpha : float
         In (0, 1).
+
+    Returns
+    -------
+    RatioIntervals
+        Limits `lower` and `upper`, and `observed` log ratios, in nats.
+
+    See Also
+    --------
+    confidence_band : Limits for unions of cells.
+    results.CellCounts.ratios : The same for the cells of an audit.
 
     References
     ----------

@@ -47,6 +47,16 @@ def renyi_lower(cells_x: npt.ArrayLike, cells_y: npt.ArrayLike, order: npt.Array
     alpha : float
         In (0, 1).
 
+    Returns
+    -------
+    ndarray
+        Bounds in nats, of the shape of `order`.
+
+    See Also
+    --------
+    confidence_band : The band that the bounds are computed from.
+    joint_test : Test of a claim on Rényi divergences by one event.
+
     Notes
     -----
     Median ratio of bound to truth over 60 repetitions, alpha = .05: Gaussian, sensitivity 1, σ = 2, so D_a = a/8; edges

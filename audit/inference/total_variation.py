@@ -38,12 +38,23 @@ def total_variation_upper(
 
     Parameters
     ----------
-    count_x, count_y : sequences of int, of equal length and sum
+    count_x, count_y : iterable of int
+        Runs in each cell on x and on y, of the same length and sum.
     alpha : float
         In (0, 1).
     counts_unlisted : bool
         Whether the last cell pools all unlisted outcomes. All its counts on x then belong to S, and the limit is for
         the distance over all events.
+
+    Returns
+    -------
+    float
+        In [0, 1].
+
+    See Also
+    --------
+    check_equivalence : Comparison of two versions with a margin.
+    confidence_band : Limits for the whole privacy profile.
 
     References
     ----------

@@ -88,9 +88,7 @@ def events_of(claim: Claim, alternative: Alternative) -> Callable[[float], Alter
 
 
 def power_at(claim: Claim, excess: float, q: float, alternative: Alternative) -> tuple[float, float]:
-    """Return Pr[M(x) ∈ S] and its complement, for an event of probability `q` on y and privacy parameter `excess`
-    above.
-    """
+    """Return Pr[M(x) ∈ S] and its complement, for an event of probability `q` on y and parameter `excess` above."""
     p, rest = _power_at(claim, excess, np.array([q]), alternative)
     return float(p[0]), float(rest[0])
 

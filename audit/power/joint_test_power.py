@@ -222,8 +222,7 @@ _NEAR = 0.01  # normal quantile of a p-value minus that of alpha that counts cos
 
 
 def critical_curve(claim: Claim, n: int, m: int, q: float, alpha: float, y: Array) -> Array:
-    """Return the fewest counts on x that are refuted, for increasing numbers `y` of counts on y that are likely at rate
-    q.
+    """Return the fewest counts on x that are refuted, for increasing counts `y` on y that are likely at rate q.
 
     The result is n + 1 where no number is refuted.
     """
@@ -286,9 +285,7 @@ class _Chain:
         return cls(claim, n, m, max(float(-ndtri(alpha)), 0.5), step)
 
     def needed(self, place: float, y: Array) -> Array:
-        """Return c(y) before rounding up, for the region at this place; at 0 it is that of the claim's privacy
-        parameter.
-        """
+        """Return c(y) before rounding up, for the region at this place; at 0 it is that of the claim's parameter."""
         parameter, z = self.claim.parameter + place * self.step, self.z
         if parameter < 0.0:
             parameter, z = 0.0, max(z + parameter / self.step, 0.0)

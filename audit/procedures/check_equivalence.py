@@ -225,13 +225,19 @@ def check_equivalence(
 
     See Also
     --------
-    check : The audit of a privacy claim.
+    check : Audit of a privacy claim.
+    counts.total_variation_upper : Upper limit of the distance from counts.
 
     Notes
     -----
     Versions with the same distribution are refuted with probability at most `alpha`, over all events and both
     directions. For continuous outputs SHOWN holds for the cells only, which a pilot chose to distinguish the versions:
     no number of runs bounds the distance between continuous distributions from above.
+
+    References
+    ----------
+    Hoeffding (1956), On the distribution of the number of successes in independent trials, Theorem 4. Proof:
+    docs/proofs/total-variation.md.
 
     Examples
     --------

@@ -64,7 +64,7 @@ def check_outputs(
     claim_source: str = "",
     ignore: str | Iterable[str] = (),
 ) -> AuditResult:
-    """Audits a claim on outputs drawn elsewhere: `xs` on one dataset, `ys` on a neighbour.
+    """Audit a claim on outputs drawn elsewhere: `xs` on one dataset, `ys` on a neighbour.
 
     The outputs must be independent runs, which is checked as far as their order and their repeats show (sorted outputs
     are assumed to have been sorted afterwards). If outputs were copied, the audit is inconclusive. A random part of
@@ -81,10 +81,33 @@ def check_outputs(
     output : str, int or callable, optional
         Part of the outputs to audit, as in `check`; a function is given all of `xs`, or of `ys`.
 
+    Returns
+    -------
+    AuditResult
+        A `FixedSizeResult`, with the runs of the shorter side.
+
     Raises
     ------
     MechanismError
         For outputs of an unsupported type.
+    ClaimError, OptionError
+        For arguments outside their range, or fewer than 40 outputs on a side.
+
+    See Also
+    --------
+    check : Audit of a mechanism that can be called.
+    epsilon_lower : Bound from the counts of one event.
+
+    Notes
+    -----
+    The outputs are assumed to be independent runs. A random part of them chooses the event S and its direction, the
+    rest tests Pr[M(x) ∈ S] ≤ B(Pr[M(y) ∈ S]), where B is the boundary of the claim. The choice needs no correction,
+    because it is independent of the counted outputs.
+
+    References
+    ----------
+    Ding, Wang, Wang, Zhang & Kifer (2018), Detecting violations of differential privacy. Proofs:
+    docs/proofs/choices.md, docs/proofs/joint-test.md.
 
     Examples
     --------
@@ -92,8 +115,8 @@ def check_outputs(
     >>> from dpaudit import PureDP, check_outputs
     >>> rng = np.random.default_rng(0)
     >>> result = check_outputs(rng.laplace(0, 1, 20_000), rng.laplace(1, 1, 20_000), claim=PureDP(0.5))
-    >>> result.is_refuted
-    True
+    >>> result.verdict.value, 0.8 < result.bound < 1.0  # the outputs are 1-DP
+    ('refuted', True)
     """
     started = now()
     seed = checked_seed(seed)

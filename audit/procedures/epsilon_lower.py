@@ -32,7 +32,7 @@ def epsilon_lower(
     delta: float = 0.0,
     method: Method = "joint",
 ) -> float:
-    """Lower confidence bound on ε from the counts of one event, at the given δ.
+    """Return a lower confidence bound on ε from the counts of one event, at the given δ.
 
     For an (ε, δ)-DP mechanism the returned value exceeds ε with probability at most `alpha`, provided that the event
     and the direction (more likely on x) were chosen without looking at these runs.
@@ -51,10 +51,31 @@ def epsilon_lower(
         proportions. These two are approximate, need delta = 0, and can exceed the truth more often than `alpha` if
         counts are few.
 
+    Returns
+    -------
+    float
+        In nats; 0 if the counts refute no ε.
+
     Raises
     ------
     OptionError
         For an unknown method, or delta > 0 with an interval for a ratio.
+
+    See Also
+    --------
+    check_outputs : The audit of outputs, which chooses the event.
+    counts.joint_test : P-value and bound for any claim.
+    counts.holm : P-values of several audits.
+
+    Notes
+    -----
+    The counts are independent binomial counts, X ~ Bin(runs_x, p) and Y ~ Bin(runs_y, q). The null of the joint test is
+    p ≤ e^ε q + δ (and 1 − q ≤ e^ε (1 − p) + δ); the bound is the largest ε that it refutes.
+
+    References
+    ----------
+    Berger & Boos (1994), P values maximized over a confidence set for the nuisance parameter. Koopman (1984) and Katz
+    et al. (1978) for the approximate intervals. Proof: docs/proofs/joint-test.md.
 
     Examples
     --------

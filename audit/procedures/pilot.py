@@ -244,9 +244,7 @@ def has_columns(x: Outputs, y: Outputs) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """What a pilot chose: the event or pair of events, the net, and the privacy parameter that the bound is likely to
-    reach.
-    """
+    """What a pilot chose: the event or pair of events, the net, and the parameter that the bound is likely to reach."""
 
     choice: Choice
     net: Net | None
@@ -491,7 +489,7 @@ class SequentialEvidence:
         The blocks on x and on y that were only counted.
     is_reproducible : bool
         Whether redrawing the first block gave the same outputs.
-    looks : tuple of Look
+    interim_analyses : tuple of InterimAnalysis
     stopped : {"refuted", "runs", "time", "request"}
         Because the claim was refuted, at the planned number of runs, at the end of the allowed time, or by the caller.
     final : FixedSizeEvidence, optional

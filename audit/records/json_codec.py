@@ -250,6 +250,13 @@ def _check_depth(body: Any) -> None:
 def save(results: Suite | Checked | Mapping[str, Checked], path: AnyPath) -> None:
     """Write a suite, a single result or several named results to a JSON file that `load` reads, atomically.
 
+    Parameters
+    ----------
+    results : Suite, result of an audit or a statement, or mapping of str to results
+        What to write; names of a mapping become those of the entries.
+    path : str or path
+        File to write. An existing file is replaced only when the new one is complete.
+
     Raises
     ------
     OptionError
@@ -258,6 +265,28 @@ def save(results: Suite | Checked | Mapping[str, Checked], path: AnyPath) -> Non
         If a file could not restore the results: another type, a claim from outside the library, an impossible name.
     WriteError
         If the file cannot be written, or the path is a link, a folder, a pipe or a device.
+
+    See Also
+    --------
+    load : Read the file.
+    results.Suite : Several results under a title.
+
+    Notes
+    -----
+    The file holds all fields of the results, with seeds and versions, so that equal results are read again; verdicts
+    and sentences are derived from them. Its JSON schema is docs/results.schema.json.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from dpaudit import check, load, save
+    >>> def noisy(value, size, rng):
+    ...     return value + rng.laplace(size=size)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "results.json")
+    ...     save({"noisy": check(noisy, 0, 1, claim=0.5, runs=10_000)}, path)
+    ...     load(path).entries[0].result.verdict.value
+    'refuted'
     """
     target = path_of(path)
     if isinstance(results, (AuditResult, CanaryResult)):
@@ -297,7 +326,38 @@ def this_moment() -> str:
 
 
 def load(path: AnyPath) -> Suite:
-    """Read a file that `save` wrote; a `RecordError` names the path."""
+    """Read a file that `save` wrote.
+
+    Parameters
+    ----------
+    path : str or path
+        File to read.
+
+    Returns
+    -------
+    Suite
+        The results, equal to those saved.
+
+    Raises
+    ------
+    RecordError
+        If the file cannot be read or is inconsistent; the message names the path.
+
+    See Also
+    --------
+    save : Write the file.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from dpaudit import check_outputs, load, save
+    >>> result = check_outputs([0] * 500, [0] * 500, claim=1.0, name="constant", ignore="constant-output")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "results.json")
+    ...     save({"constant": result}, path)
+    ...     load(path).entries[0].result == result
+    True
+    """
     file = path_of(path)
     try:
         return from_json(regular(file).read_text(encoding="utf-8"))

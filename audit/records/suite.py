@@ -206,7 +206,7 @@ class Entry:
         return self.expected is None or self.result.verdict is self.expected
 
     def is_excused(self, day: datetime.date) -> bool:
-        """Whether the entry is refuted and the refutation is accepted on a day."""
+        """Return whether the entry is refuted and the refutation is accepted on a day."""
         return self.result.is_refuted and self.accepted is not None and self.uncovered(day) is None
 
     def uncovered(self, day: datetime.date) -> Uncovered | None:

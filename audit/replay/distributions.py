@@ -142,9 +142,7 @@ def shape_of(size: Any, *parameters: Any) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """A distribution with known densities: its parameters, its name in scipy.stats, and the arguments there of their
-    values.
-    """
+    """A distribution with known densities: parameters, name in scipy.stats, and the arguments there of their values."""
 
     parameters: tuple[str, ...]
     distribution: str = ""
@@ -215,9 +213,7 @@ class Distribution:
         return Distribution(self.name, next(parts), self.shape, self.after, next(parts))
 
     def of(self, value: Any, *, is_drawn: bool = True) -> Distribution:
-        """Return the distribution of a value: one that is not known if the primitive cannot have drawn it, or its
-        shape.
-        """
+        """Return the distribution of a value: an unknown one if the primitive cannot have drawn it, or its shape."""
         can_give = not self.is_known or self._can_give(value, is_drawn)
         return self if can_give else replace(self, name=f"{self.name}, it says")
 
@@ -308,9 +304,7 @@ class Distribution:
         return _Frozen(getattr(stats, self._known.distribution), self._known.arguments(*values))
 
     def differing(self, other: Distribution) -> list[str]:
-        """Return the names of the parameters, and of what is beside them, that differ from another distribution of this
-        name.
-        """
+        """Return the names of the parameters, and of what goes with them, that differ in another distribution."""
         a, b = ({**distribution.beside, **distribution.parameters} for distribution in (self, other))
         names = dict.fromkeys([*a, *b])
         found = [name for name in names if not same_parameter(a.get(name), b.get(name), is_exact=name in _ANSWERS)]
@@ -473,8 +467,7 @@ def parameter_needed(claim: Claim, x: Distribution, y: Distribution) -> float | 
 
 
 def _largest(claim: Claim, p: Array, p_rest: Array, q: Array, q_rest: Array) -> float:
-    """Return the largest privacy parameter that an event needs, with probabilities that are smaller by more than
-    rounding.
+    """Return the largest parameter that an event needs, with probabilities that are smaller by more than rounding.
 
     Any digit above δ would need an infinite ε where an event has probability 0 on the other side.
     """
@@ -485,9 +478,7 @@ def _largest(claim: Claim, p: Array, p_rest: Array, q: Array, q_rest: Array) -> 
 
 
 def _parameters(claim: Claim, p: Array, q: Array, p_rest: Array, q_rest: Array) -> Array:
-    """Return the privacy parameters that the events need; at a distance, where each is a bisection, of the most
-    promising.
-    """
+    """Return the parameters that the events need; at a distance, where each is a bisection, of the most promising."""
     if isinstance(claim, GroupClaim):
         events = np.broadcast_arrays(p, q, p_rest, q_rest)
         with np.errstate(all="ignore"):

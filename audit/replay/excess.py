@@ -107,9 +107,7 @@ def _may_correspond_otherwise(line: Line, x: Tape, y: Tape, distance: float) -> 
 
 
 def _may_choose(call: ReplayedCall) -> bool:
-    """Whether a call may choose rows or flip an answer, so that the noise of others costs less than its distribution
-    says.
-    """
+    """Whether a call may choose rows or flip an answer, so that the noise of others costs less than it says."""
     if call.declared_on_x is not None:
         return False
     name = call.distribution_on_x.name
@@ -299,8 +297,7 @@ class _Determined:
         return [nudged(call, value, direction), typed(call.value, value + max(far, 1.0) * direction)]
 
     def _told_apart(self, number: int, place: int) -> tuple[Distribution, Distribution] | bool | None:
-        """Return the distributions of the sets of values that the output tells apart; `_WHOLE` if it does tell all
-        apart.
+        """Return the distributions of the sets of values that the output tells apart; `_WHOLE` if it tells all apart.
 
         At cuts between values, some coordinate of the output that only rises, or only falls, does so strictly. What
         is above a cut is an event of the output, and its probabilities under both distributions are those of the value.

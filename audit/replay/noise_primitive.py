@@ -29,7 +29,7 @@ def noise_primitive(
     size: str | int | None = None,
     **parameters: str | float,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Return a decorator: while `replay` records, a call of the function is one call of a noise primitive.
+    """Declare that a function draws noise: while `replay` records, a call of it is one call of a noise primitive.
 
     What the function draws inside is not recorded. Outside of a replay the function is called unchanged.
 
@@ -49,10 +49,31 @@ def noise_primitive(
         Each parameter of the distribution: the name of an argument of the function, or a number. Arguments that are
         named nowhere must be the same on x and y, but for generators; else the loss is unknown.
 
+    Returns
+    -------
+    callable
+        Decorator of the function.
+
     Raises
     ------
     OptionError
         If the distribution is unknown, or its parameters are not those given.
+
+    See Also
+    --------
+    replay : The replay that records the calls.
+    noise.Distribution : A distribution that a function of the arguments returns.
+
+    Notes
+    -----
+    The returned value is assumed to have the stated distribution, with independent draws, and no other argument may
+    depend on the data. A stated `sensitivity` is compared with the move of the location between x and y, a stated
+    `epsilon` with the loss.
+
+    References
+    ----------
+    Dwork, McSherry, Nissim & Smith (2006), Calibrating noise to sensitivity in private data analysis. Proof:
+    docs/proofs/replay.md.
 
     Examples
     --------

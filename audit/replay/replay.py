@@ -78,6 +78,7 @@ def replay(
     Returns
     -------
     ReplayResult
+        Findings by line of code, the calls with their losses, and a verdict about this path.
 
     Raises
     ------
@@ -87,6 +88,22 @@ def replay(
         For unknown primitives or an invalid seed.
     MechanismError
         If the mechanism cannot be run, raises on both datasets, or another replay is recording in this process.
+
+    See Also
+    --------
+    check : Statistical test of an excess.
+    noise_primitive : Declaration of another function that draws noise.
+
+    Notes
+    -----
+    A call draws t from a distribution of density p_x on x and p_y on y. Its loss is sup |ln p_x(t)/p_y(t)|:
+    |move|/scale for Laplace noise; Gaussian noise has μ = ‖move/σ‖₂ instead. The losses add up. They hold for this path
+    only; another `seed` takes another path.
+
+    References
+    ----------
+    Dwork & Roth (2014), The algorithmic foundations of differential privacy, Theorem 3.16 (sums of losses). Dong, Roth
+    & Su (2022), Gaussian differential privacy, Corollary 3.3. Proof: docs/proofs/replay.md.
 
     Examples
     --------

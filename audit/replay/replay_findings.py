@@ -93,9 +93,7 @@ def _both(x: Distribution, y: Distribution) -> str:
 
 
 def _needed(call: ReplayedCall, claim: Claim) -> float | None:
-    """Return the privacy parameter that the claim must have for the call, from its distributions or from what its
-    primitive promises.
-    """
+    """Return the parameter that the claim must have for the call, from its distributions or its primitive's promise."""
     needed, promised = parameter_needed(claim, call.distribution_on_x, call.distribution_on_y), call.promised
     if needed is None and promised is not None and claim.log_ratio is not None:
         return promised.log_ratio

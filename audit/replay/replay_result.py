@@ -150,9 +150,7 @@ class ReplayedCall:
 
     @cached_property
     def is_bare(self) -> bool:
-        """Whether the call was given nothing that may depend on the data, so its distributions do not show what it
-        protects.
-        """
+        """Whether the call was given nothing that may depend on the data, so they do not show what it protects."""
         if self.is_inferred or self.distribution_on_x.name == "discrete" or self.differing != frozenset():
             return False
         if self.declared_on_x is not None and self.moved is not None:
@@ -335,6 +333,12 @@ class ReplayResult:
 
     Attributes
     ----------
+    mechanism : str
+        Name of the mechanism.
+    claim : Claim or None
+        The claim that the losses are compared with.
+    seed : int
+        Random seed, which fixes the path.
     findings : tuple of Finding
         Excesses first, in the order of the calls.
     calls : tuple of ReplayedCall
@@ -346,6 +350,8 @@ class ReplayResult:
         Why the loss of the calls does not bound that of the output, even on this path.
     remarks : tuple of str
         What else was noticed, which leaves nothing open.
+    output_on_x, output_on_y : Any
+        The outputs of the run on x, and of the run on y with the values of x.
     output_moved : float or None
         The ℓ1 norm of the outputs' difference when y is given the values of x; None if they are not numbers.
     runs : int

@@ -630,9 +630,7 @@ def one_of(call: ReplayedCall, place: int) -> Array:
 
 
 def stepped(call: ReplayedCall, steps: Array) -> Any:
-    """Return the call's value with so many scales added to its numbers; whole numbers for a distribution of whole
-    numbers.
-    """
+    """Return the call's value with so many scales added to its numbers, which stay whole numbers if they were."""
     return moved_by(call, in_units(call, steps))
 
 

@@ -75,7 +75,29 @@ _MOST_DIGITS = 12  # of a bound that exceeds the claim by little
 
 
 class Verdict(enum.Enum):
-    """What an audit can say; never that a claim is verified."""
+    """Verdict of an audit; an audit never verifies a claim.
+
+    Attributes
+    ----------
+    REFUTED
+        The bound exceeds the claim, and no health check failed.
+    NOT_REFUTED
+        The audit detects an excess as small as requested, and found none.
+    INCONCLUSIVE
+        A health check failed, or only a larger excess is detectable.
+
+    See Also
+    --------
+    results.AuditResult : The result with a verdict.
+    results.Result.raise_if_refuted : An exception instead of a verdict.
+
+    Examples
+    --------
+    >>> from dpaudit import Verdict, check_outputs
+    >>> result = check_outputs([0, 1] * 50, [0, 1] * 50, claim=0.1)
+    >>> result.verdict is Verdict.INCONCLUSIVE  # a hundred outputs cannot show an excess over 0.1
+    True
+    """
 
     REFUTED = "refuted"
     NOT_REFUTED = "not refuted"
@@ -487,8 +509,7 @@ class AuditResult(ClaimResult):
 
     @property
     def estimate(self) -> float:
-        """Point estimate: the smallest privacy parameter that allows the observed frequencies; infinite if there is
-        none.
+        """Point estimate: the smallest parameter that allows the observed frequencies; infinite if there is none.
 
         If the cell intervals refute the claim, their bound.
         """
@@ -704,7 +725,7 @@ class SequentialResult(AuditResult):
 
     Attributes
     ----------
-    looks : tuple of Look
+    interim_analyses : tuple of InterimAnalysis
         State of the audit after each batch; the last one includes the final test.
     stopped : {"refuted", "runs", "time", "request"}
         Why the audit ended.

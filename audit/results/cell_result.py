@@ -68,7 +68,7 @@ class CellCounts:
 
     @classmethod
     def of(cls, cells: Partition, on_x: Labels, on_y: Labels, alpha: float, *, asked: int | None = None) -> CellCounts:
-        """The counts of main runs on x and on y in each cell of a partition."""
+        """Return the counts of main runs on x and on y in each cell of a partition."""
         return cls(
             names=cells.names,
             count_x=tuple(on_x.tolist()),
@@ -90,11 +90,11 @@ class CellCounts:
         return sum(self.count_y)
 
     def ratios(self) -> RatioIntervals:
-        """Simultaneous intervals for the log likelihood ratio of x against y of every cell, in nats."""
+        """Return simultaneous intervals for the log likelihood ratio of x against y of every cell, in nats."""
         return ratio_intervals(self.count_x, self.runs_x, self.count_y, self.runs_y, alpha=_RATIOS * self.alpha)
 
     def maximum(self, direction: Direction = "both") -> MaximumInterval:
-        """Interval for the largest log ratio of a cell: of x against y, of y against x, or of both.
+        """Return an interval for the largest log ratio of a cell: of x against y, of y against x, or of both.
 
         The lower end is the largest lower end of `ratios`; the upper end covers the cells that the pilot saw.
         """
@@ -120,19 +120,18 @@ class CellCounts:
         )
 
     def band(self) -> Band:
-        """Privacy profile and trade-off curve of x against y with a simultaneous band.
+        """Return the privacy profile and the trade-off curve of x against y with a simultaneous band.
 
         The lower ends hold for all events, the upper ends only for unions of these cells in their order; see `scope`.
         """
         return confidence_band(self.count_x, self.count_y, alpha=_BAND * self.alpha)
 
     def renyi_lower(self, order: float) -> float:
-        """Lower bound on the Rényi divergence of x from y of this order, in nats."""
+        """Return a lower bound on the Rényi divergence of x from y of this order, in nats."""
         return float(renyi_lower(self.count_x, self.count_y, order, alpha=_RENYI * self.alpha))
 
     def parameter_lower(self, claim: Claim) -> float:
-        """Lower bound on the privacy parameter of a claim from all of these intervals together, of x and y in both
-        orders.
+        """Return a lower bound on the parameter of a claim from all of these intervals together, in both directions.
 
         The limits of every union of the first cells, of its ratio if the claim limits ratios, and of divergences of the
         closest distributions that the limits allow.

@@ -191,7 +191,7 @@ class StatementResult(SampledResult):
 
     @property
     def pvalue(self) -> float:
-        """alpha if the statement is refuted, else 1: a valid, if coarse, p-value for Holm's adjustment."""
+        """The value of alpha if the statement is refuted, else 1: a valid, if coarse, p-value for Holm's adjustment."""
         return self.alpha if self.is_refuted else 1.0
 
     @property

@@ -102,11 +102,22 @@ def draw_block(mechanism: Any, dataset: Any, phase: Phase, side: Side, number: i
     dataset : Any
         The dataset x or y, as `side` says.
     phase : {"pilot", "main"}
+        Whether the runs chose the event or were counted.
     side : {"x", "y"}
+        The dataset that the block was drawn on.
     number, size : int
         Number of the block, and of its runs.
     seed : int
         Random seed of the audit.
+
+    Returns
+    -------
+    ndarray
+        The outputs, one for each run.
+
+    See Also
+    --------
+    check : The audit that draws the blocks.
 
     Examples
     --------

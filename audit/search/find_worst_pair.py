@@ -317,6 +317,7 @@ def find_worst_pair(
     Returns
     -------
     WorstPair
+        The pair found, the ranking of all pairs tried, and the `audit` of the pair on fresh runs.
 
     Raises
     ------
@@ -324,6 +325,23 @@ def find_worst_pair(
         If an argument is outside its range, or the domain has no such neighbours.
     MechanismError
         If the mechanism fails on every pair.
+
+    See Also
+    --------
+    check : Audit of a given pair.
+    check_sensitivity : The same search for a query without noise.
+    replay : The line of code that exceeds the claim on the pair.
+
+    Notes
+    -----
+    The runs of the search choose the pair and only help to choose the event; the audit counts independent runs. So its
+    error probability is at most `alpha`, regardless of how many pairs were tried. A claim that is not refuted may break
+    on a pair that the search did not try.
+
+    References
+    ----------
+    Ding, Wang, Wang, Zhang & Kifer (2018), Detecting violations of differential privacy, Section 5.2 (patterns of
+    pairs). Proof: docs/proofs/choices.md.
 
     Examples
     --------

@@ -210,6 +210,20 @@ def check_sensitivity(
     MechanismError
         If the query fails on every pair.
 
+    See Also
+    --------
+    find_worst_pair : The same search for a mechanism with noise.
+    noise_primitive : Declaration of a sensitivity, which `replay` compares with the move of an input.
+
+    Notes
+    -----
+    The sensitivity is Δf = max ‖f(x) − f(y)‖ over all neighbours x and y. The largest change found is a lower bound on
+    it. The query is assumed to be a function of its dataset; a few datasets are evaluated twice to check that.
+
+    References
+    ----------
+    Dwork, McSherry, Nissim & Smith (2006), Calibrating noise to sensitivity in private data analysis.
+
     Examples
     --------
     >>> from dpaudit import Rows, check_sensitivity

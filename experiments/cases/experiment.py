@@ -51,9 +51,7 @@ def check_bounded(name: str, claim: Claim | ClaimAtDistance) -> None:
 
 
 def parameter_by_distributions(mechanism: Any, pair: tuple[Any, Any], claim: Claim) -> float | None:
-    """Return the exact privacy parameter on the pair, in the unit of the claim's; None where the distributions have no
-    closed form.
-    """
+    """Return the exact parameter on the pair, in the unit of the claim's; None without a closed form."""
     base = claim.base if isinstance(claim, GroupClaim) else claim
     if not hasattr(mechanism, "distribution") or not isinstance(base, (PureDP, ApproxDP)):
         return None

@@ -160,9 +160,7 @@ def _stated_claim(name: str, mechanism: Any, claim: Any, bound_on: Literal["epsi
 
 
 def _check_truth(name: str, mechanism: Any, claim: Claim, truth: Claim | None, exact: float | None) -> None:
-    """Raise a `ClaimError` if the truth is of another kind than the claim, or no finite privacy parameter holds on the
-    pair.
-    """
+    """Raise a `ClaimError` if the truth is of another kind than the claim, or no finite parameter holds on the pair."""
     if truth is None:
         return
     if not isinstance(truth, type(claim)):

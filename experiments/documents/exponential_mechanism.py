@@ -286,9 +286,7 @@ def patients(rows: list[tuple[str, ...]], disease: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class NamedMechanism:
-    """Run the mechanism that the dataset names, on fixed utilities; a 0-DP claim says that all have the same
-    distribution.
-    """
+    """Run the mechanism that the dataset names, on fixed utilities; by a 0-DP claim all have the same distribution."""
 
     utilities: tuple[float, ...]
     mechanisms: tuple[tuple[str, Any], ...]

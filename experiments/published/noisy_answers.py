@@ -103,9 +103,7 @@ class LargestExponentialDistribution(Distribution):
         return np.where(z >= largest - grid_step(self.scale) / 2, log_density, -np.inf)
 
     def epsilon_from(self, other: Self, delta: float) -> float:
-        """Return infinity at delta 0 if this distribution starts below the other; other cases have no known closed
-        form.
-        """
+        """Return infinity at delta 0 if this distribution starts below the other; others have no known closed form."""
         if delta == 0 and max(self.locations) < max(other.locations):
             return math.inf
         raise no_closed_form(self, other)

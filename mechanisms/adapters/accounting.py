@@ -39,8 +39,15 @@ def claim_from_event(
         adjacency of the audit must be the same.
     discretization : float
         Grid width of the privacy losses.
-    points, max_epsilon
-        As for `PrivacyProfile.from_pld`.
+    points : int
+        Number of epsilons, as for `PrivacyProfile.from_pld`.
+    max_epsilon : float
+        The largest of them, in nats.
+
+    Returns
+    -------
+    PrivacyProfile
+        The claim.
 
     Raises
     ------
@@ -48,6 +55,11 @@ def claim_from_event(
         If the accountant does not support the event, the event is not private, or the relation is unknown.
     AuditError
         If dp-accounting is not installed.
+
+    See Also
+    --------
+    pld_from_replay : The loss of the noise that a replay saw.
+    dpaudit.PrivacyProfile : The class of the claim.
 
     Examples
     --------
@@ -104,6 +116,7 @@ def pld_from_replay(result: ReplayResult, *, discretization: float = 1e-4, parti
     Parameters
     ----------
     result : ReplayResult
+        The replay of a pair.
     discretization : float
         Grid width of the losses.
     partial : bool
@@ -113,6 +126,7 @@ def pld_from_replay(result: ReplayResult, *, discretization: float = 1e-4, parti
     Returns
     -------
     dp_accounting.pld.privacy_loss_distribution.PrivacyLossDistribution
+        Of all calls together.
 
     Raises
     ------
@@ -121,6 +135,11 @@ def pld_from_replay(result: ReplayResult, *, discretization: float = 1e-4, parti
         because its noise is added to something that the replay does not know.
     MissingExtraError
         If dp-accounting is not installed.
+
+    See Also
+    --------
+    dpaudit.replay : The replay.
+    claim_from_event : The claim of an accountant.
 
     Examples
     --------

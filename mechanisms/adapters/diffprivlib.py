@@ -84,8 +84,16 @@ class DiffprivlibMechanism:
         Maps a dataset to the value that is randomised.
     output : callable, optional
         Maps the result of `randomise` to the output.
+    claim : Claim
+        The claim of the mechanism's epsilon and delta.
+    claim_source : str
+        What was read, and the version of the library.
+    adjacency : Adjacency
+        The neighbours.
     seeded : bool
         Whether the noise comes from the audit's generator instead of the library's own source.
+    name : str
+        Name of the class of the mechanism.
     """
 
     source: Any = field(repr=False)
@@ -101,7 +109,7 @@ class DiffprivlibMechanism:
         return f"diffprivlib {self.name}"
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> list[Any]:
-        """`size` outputs. A run that raises is an output too, except for a TypeError, which indicates a usage error.
+        """Return `size` outputs.
 
         Raises
         ------
@@ -184,6 +192,11 @@ def from_diffprivlib(
         If False, the mechanism has a fresh random state in each block; for a mechanism created without `random_state`
         this is the operating system's entropy, as in production.
 
+    Returns
+    -------
+    DiffprivlibMechanism
+        For `check`, `find_worst_pair` and `replay`.
+
     Raises
     ------
     AdjacencyError
@@ -194,6 +207,21 @@ def from_diffprivlib(
         If the object is not a mechanism of diffprivlib.
     AuditError
         If diffprivlib cannot be imported.
+
+    See Also
+    --------
+    from_diffprivlib_tool : A tool or model of the library.
+    dpaudit.check : Audit of the mechanism on a pair.
+
+    Examples
+    --------
+    In an environment with diffprivlib:
+
+        from diffprivlib.mechanisms import Laplace
+
+        laplace = from_diffprivlib(Laplace(epsilon=1.0, sensitivity=1.0), adjacency=Within("l1", 1.0))
+        result = check(laplace, 0.0, 1.0, runs=100_000, bits=False)
+        print(result.verdict.value)  # not refuted
     """
     machine = library().mechanisms.DPMachine
     made = mechanism
@@ -491,6 +519,16 @@ class DiffprivlibTool:
         Its arguments other than the data.
     output : callable, optional
         Maps the result, or the fitted model, to the output.
+    claim : Claim
+        What the accountant charges.
+    claim_source : str
+        What was read, and the version of the library.
+    adjacency : Adjacency
+        The neighbours.
+    seeded : bool
+        Whether the noise comes from the audit's generator instead of the library's own source.
+    name : str
+        Name of the function or class.
     """
 
     function: Callable[..., Any] = field(repr=False)
@@ -552,6 +590,11 @@ def from_diffprivlib_tool(
     **options
         Arguments of the function or the class: epsilon, bounds and so on.
 
+    Returns
+    -------
+    DiffprivlibTool
+        For `check`, `find_worst_pair` and `replay`.
+
     Raises
     ------
     AdjacencyError, ClaimError, MechanismError
@@ -561,6 +604,23 @@ def from_diffprivlib_tool(
         If the options contain `random_state` or `accountant`, which the audit sets in every run.
     AuditError
         If diffprivlib cannot be imported.
+
+    See Also
+    --------
+    from_diffprivlib : A single mechanism of the library.
+    dpaudit.check : Audit of the tool on a pair.
+
+    Examples
+    --------
+    In an environment with diffprivlib:
+
+        from diffprivlib import tools
+
+        counts = from_diffprivlib_tool(
+            tools.histogram, example=[0.5], adjacency=AddRemove(), output=lambda found: found[0], epsilon=1.0, bins=2,
+            range=(0, 1),
+        )
+        print(counts.claim)  # 1-DP
     """
     accountant = library().BudgetAccountant()
     name = getattr(function, "__name__", type(function).__name__)

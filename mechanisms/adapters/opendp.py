@@ -479,7 +479,7 @@ class OpenDPMechanism:
             )
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> list[Any]:
-        """`size` outputs of independent invocations on `dataset`; the generator is not used.
+        """Return `size` outputs of independent invocations on `dataset`.
 
         Raises
         ------
@@ -536,6 +536,11 @@ def from_opendp(
         audits the vector form of the noise, so it is never the default, and only `make_laplace`, `make_geometric` and
         `make_gaussian` on numbers support it.
 
+    Returns
+    -------
+    OpenDPMechanism
+        For `check`, `find_worst_pair` and `replay`.
+
     Raises
     ------
     MechanismError
@@ -544,6 +549,11 @@ def from_opendp(
         If its map states no claim at `d_in`.
     AuditError
         If OpenDP is not installed.
+
+    See Also
+    --------
+    dpaudit.check : Audit of the mechanism on a pair.
+    Program : A program in any language.
 
     Examples
     --------

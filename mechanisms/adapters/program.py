@@ -432,11 +432,13 @@ class Program:
     ----------
     command : sequence of str
         The program and its arguments, as words. There is no shell.
-    claim, adjacency, claim_source : optional
-        The program's claim, its neighbours, and the source of the claim.
+    claim, adjacency : optional
+        The program's claim, and its neighbours.
     seconds : float
         Longest silence while an answer is due, including the program's start. An answer written piece by piece may take
         longer in total; an answer held back until it is complete, as JSON often is, must fit into this time.
+    claim_source : str
+        Source of the claim.
     name : str, optional
         Name in messages and results; by default the command.
     environment : mapping of str to str, optional

@@ -83,6 +83,14 @@ class PyDPMechanism:
         Returns the object for a block.
     release : callable
         Maps the object and a dataset to one output.
+    claim : Claim
+        The claim of the object's epsilon and delta, or the one that was passed.
+    claim_source : str
+        What was read, and the version of the library.
+    adjacency : Adjacency
+        The neighbours.
+    name : str
+        Name of the class of the object.
     """
 
     make: Callable[[], Any] = field(repr=False)
@@ -96,7 +104,7 @@ class PyDPMechanism:
         return f"PyDP {self.name}"
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> list[Any]:
-        """`size` outputs with PyDP's own entropy; a run that raises is an output too, except for a TypeError."""
+        """Return `size` outputs with PyDP's own entropy."""
         own = self.make()
         rows = dataset.tolist() if isinstance(dataset, np.ndarray) else dataset
         return [released(self.release, own, rows) for _ in range(size)]
@@ -130,6 +138,11 @@ def from_pydp(
         ``should_keep(users)``, whichever the object has. With rows (user, value): ``lambda total, rows:
         total.quick_result([value for _, value in rows])``.
 
+    Returns
+    -------
+    PyDPMechanism
+        For `check`, `find_worst_pair` and `replay`.
+
     Raises
     ------
     MechanismError
@@ -140,6 +153,18 @@ def from_pydp(
         If the object does not determine the neighbours.
     AuditError
         If PyDP cannot be imported.
+
+    See Also
+    --------
+    dpaudit.check : Audit of the mechanism on a pair.
+    from_opendp : The same for OpenDP.
+
+    Examples
+    --------
+    >>> from pydp.algorithms.laplacian import BoundedSum
+    >>> total = from_pydp(lambda: BoundedSum(epsilon=1.0, lower_bound=0.0, upper_bound=2.0, dtype="float"))
+    >>> print(total.claim, total.adjacency, sep="; ")
+    1-DP; add/remove one row
     """
     imported("pydp", "pydp")
     made = _made(make)

@@ -270,8 +270,7 @@ class _ByRank(Distribution):
 
 @dataclass(frozen=True, slots=True)
 class DiscreteDistribution(_ByRank, ScalarDistribution):
-    """Distribution on the given values, in ascending order, with natural log-probabilities (−inf for an impossible
-    value).
+    """Distribution on the given values, in ascending order, with natural log-probabilities (−inf if impossible).
 
     It is `FiniteDistribution` on values instead of indices. Two distributions are comparable even if their values
     differ.

@@ -41,9 +41,7 @@ class Distribution(ABC):
         """Return the natural logarithm of the density of each output; of the probability where it is discrete."""
 
     def is_comparable(self, other: Self) -> bool:
-        """Return whether `delta_from` and `epsilon_from` have a closed form for this other distribution of the same
-        type.
-        """
+        """Return whether `delta_from` and `epsilon_from` have a closed form for another distribution of this type."""
         return False
 
     def delta_from(self, other: Self, epsilon: float) -> float:
@@ -52,16 +50,12 @@ class Distribution(ABC):
         return one.delta_from(two, epsilon)
 
     def epsilon_from(self, other: Self, delta: float) -> float:
-        """Return the smallest ε ≥ 0 with P(S) ≤ e^ε Q(S) + delta for every event S, P this distribution and Q the
-        other.
-        """
+        """Return the smallest ε ≥ 0 with P(S) ≤ e^ε Q(S) + delta for every event S; P is this one and Q the other."""
         one, two = self.reduced(other)
         return one.epsilon_from(two, delta)
 
     def reduced(self, other: Self) -> tuple[Distribution, Distribution]:
-        """Return the distributions of a sufficient statistic of this distribution and the other, whose divergence has a
-        closed form.
-        """
+        """Return the distributions of a sufficient statistic of both, whose divergence has a closed form."""
         raise no_closed_form(self, other)
 
 
@@ -80,8 +74,7 @@ class ScalarDistribution(Distribution):
 
 
 def table_delta(log_p: Floats, log_q: Floats, epsilon: float) -> float:
-    """Return sup_S P(S) − e^ε Q(S) of two distributions on the same outcomes, as a sum of positive terms: nothing
-    cancels.
+    """Return sup_S P(S) − e^ε Q(S) of two distributions on the same outcomes, by positive terms: nothing cancels.
 
     Parameters
     ----------
@@ -147,8 +140,7 @@ def exact_delta(distribution_x: Distribution, distribution_y: Distribution, epsi
 
 
 def exact_epsilon(distribution_x: Distribution, distribution_y: Distribution, delta: float = 0.0) -> float:
-    """Return the smallest epsilon ≥ 0, in nats, for which the distributions are (epsilon, delta)-close in both
-    directions.
+    """Return the smallest epsilon ≥ 0, in nats, for which they are (epsilon, delta)-close in both directions.
 
     The result is infinite if no finite epsilon is enough.
 

@@ -215,9 +215,7 @@ MOST_ROWS: Final = 2**16
 
 @functools.lru_cache(maxsize=64)
 def hashing_distribution(value: int, n_hashes: int, g: int, log_odds: float) -> RowDistribution:
-    """Return the distribution of (hash function, report), the value's hash e^log_odds times as likely as another
-    report.
-    """
+    """Return the distribution of (hash function, report), the value's hash e^log_odds times as likely as another."""
     found = np.concatenate(
         [response_distribution(int(one), g, log_odds).log_probabilities for one in hashed(value, n_hashes, g)]
     )

@@ -549,9 +549,7 @@ def discrete_gaussian(sigma: float, size: int, rng: np.random.Generator) -> Inte
 # The binomial mechanism: the number of heads among fair coins as noise on a whole answer.
 
 MOST_FLIPS: Final = 2**20
-"""Limit on the distribution's table, which has one entry per number of heads. With more coins, the noise is nearly
-normal.
-"""
+"""Limit on the distribution's table, one entry per number of heads. With more coins, the noise is nearly normal."""
 
 
 @lru_cache(maxsize=16)
@@ -611,9 +609,7 @@ class BinomialDistribution(SymmetricWholeDistribution):
         return table_epsilon(*self._aligned(other), delta)
 
     def _aligned(self, other: Self) -> tuple[Floats, Floats]:
-        """Return both distributions' log-probabilities on this distribution's outcomes; by symmetry, the other is
-        shifted up.
-        """
+        """Return both distributions' log-probabilities on this one's outcomes; by symmetry, the other is shifted up."""
         table = _log_table(self.n_flips)
         shift = min(abs(self.location - other.location), len(table))
         return table, np.concatenate([table[shift:], np.full(shift, -np.inf)])

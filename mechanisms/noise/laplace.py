@@ -330,9 +330,7 @@ class LeakyLaplaceDistribution(ScalarDistribution):
         return self.noise.is_comparable(other.noise) and self.probability == other.probability
 
     def delta_from(self, other: Self, epsilon: float) -> float:
-        """Return the divergence of the noise, plus the probability of the leak unless both distributions leak the same
-        point.
-        """
+        """Return the divergence of the noise, plus the probability of the leak unless both leak the same point."""
         leaked = 0.0 if self.leak == other.leak else self.probability
         return (1 - self.probability) * self.noise.delta_from(other.noise, epsilon) + leaked
 

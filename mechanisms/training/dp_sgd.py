@@ -176,8 +176,7 @@ Mixture: TypeAlias = tuple[tuple[float, float], ...]
 
 @lru_cache(maxsize=1 << 6)
 def mixture_epsilon(on_x: Mixture, on_y: Mixture, scale: float, steps: int, delta: float) -> float:
-    """ε of `steps` independent pairs of mixtures of normal distributions, from below: within about 1e-3, and rounding
-    of 1e-6.
+    """ε of `steps` independent pairs of mixtures of normal distributions, from below: within about 1e-3, and rounding.
 
     Outputs are counted in cells of 1/400 of the scale, which can only lose information, and losses are rounded down to
     multiples of 1e-4.

@@ -91,8 +91,7 @@ _CAPTION = (
 def plan_table(
     claim: Claim, resolutions: list[float], runs: list[int], *, power: float, alpha: float, q: float | None
 ) -> Table:
-    """Return a row for each excess and each number of runs, by default for shares of the privacy parameter of the
-    claim.
+    """Return a row for each excess and each number of runs, by default for shares of the parameter of the claim.
 
     Shares that no possible number of runs detects are left out.
     """

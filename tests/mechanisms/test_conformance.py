@@ -466,9 +466,7 @@ def test_events_are_as_frequent_as_their_probabilities_say(mechanism, dataset, e
 
 
 def largest_loss(distribution_x, distribution_y, epsilon=1.0):
-    """Largest loss between two mixtures of Laplace distributions of scale 1/ε, on a grid that reaches beyond all
-    locations.
-    """
+    """Largest loss between two mixtures of Laplace distributions of scale 1/ε, on a grid beyond all locations."""
     z = np.linspace(-8, 8, 1601)
     log_x, log_y = (
         np.log(sum(p * np.exp(-epsilon * np.abs(z - a)) for a, p in distribution.items()))

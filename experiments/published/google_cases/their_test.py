@@ -1,5 +1,4 @@
-"""The statistical test of google/differential-privacy, on outputs of a known distribution: which noise does it let
-pass?
+"""The statistical test of google/differential-privacy, on outputs of a known distribution: which noise passes?
 
 A vote compares histograms of outputs on the two datasets. It takes the differences between the frequencies on one
 dataset and e^ε times those on the other, and adds the positive ones; the sum must be below δ + tolerance, in both

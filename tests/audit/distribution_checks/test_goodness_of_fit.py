@@ -123,9 +123,7 @@ def test_chi_square_keeps_its_alpha_in_many_cells():
 
 @pytest.mark.parametrize(("samples", "alpha"), [(200, 0.5), (2000, 0.05), (166_667, 6e-4), (10**6, 1e-4)])
 def test_the_safe_rank_is_the_largest_that_seldom_misses(samples, alpha):
-    """The distribution of an order statistic: the level beyond the r-th largest is Beta with shapes r and samples − r +
-    1.
-    """
+    """The distribution of an order statistic: the level beyond the r-th largest is Beta(r, samples − r + 1)."""
     rank = safe_rank(samples, alpha)
     missed = [stats.beta.sf(alpha, r, samples - r + 1) for r in (rank, rank + 1)]
     assert missed[0] <= 1e-6 < missed[1]

@@ -1,5 +1,4 @@
-"""An output is read alike in every block, else counts would cluster by block; and arrays of other libraries are
-outputs.
+"""An output is read alike in every block, else counts would cluster; arrays of other libraries are outputs.
 
 Of other libraries none but numpy and pandas is installed here: objects with their protocols stand for them.
 """

@@ -577,9 +577,7 @@ def test_couplings_are_those_that_a_slow_search_finds(shift):
 
 
 def test_false_alarms_of_couplings(monkeypatch):
-    """The exact distribution at every lag and alpha .2, over several distributions; the test fails with probability
-    1e-7.
-    """
+    """The exact distribution at every lag and alpha .2, over several distributions; it fails with probability 1e-7."""
     monkeypatch.setattr(run_independence, "_SUSPICIOUS", 0.0)
     rng, alarms = np.random.default_rng(8), 0
     draws = [rng.random, lambda n: rng.random(n) < 0.1, lambda n: rng.geometric(0.5, n), lambda n: rng.random((n, 2))]

@@ -1,6 +1,4 @@
-"""Bounds on divergences: graded payoffs, the Rényi bound, coverage by enumeration, and the closest pair of
-distributions.
-"""
+"""Bounds on divergences: graded payoffs, the Rényi bound, coverage by enumeration, and the closest distributions."""
 
 import itertools
 import math
@@ -62,9 +60,7 @@ def test_payoffs_are_limited_by_the_divergence(order, way, multiplier):
 @pytest.mark.parametrize("order", [1.0, 32.0])
 @pytest.mark.parametrize("multiplier", [0.0, 1e-2, 1.0])
 def test_a_bet_has_mean_one_at_most(order, multiplier):
-    """The mean over all counts of one run on x and two on y, for distributions at the limit and below it; some bins are
-    rare.
-    """
+    """The mean over all counts of one run on x and two on y, at the limit and below it; some bins are rare."""
     rng = np.random.default_rng(2)
     for _ in range(20):
         p, q, a, b = np.maximum(rng.dirichlet(np.full(3, rng.choice([0.1, 1.0])), 4), 1e-4)

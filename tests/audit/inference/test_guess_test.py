@@ -1,6 +1,4 @@
-"""Guesses in both directions: enumeration of sizes and bounds, coins, tails, and the distribution that fixed sides
-break.
-"""
+"""Guesses in both directions: enumeration of sizes and bounds, coins, tails, and what fixed sides break."""
 
 import math
 from dataclasses import dataclass

@@ -102,9 +102,7 @@ BIT_LOSSES = (np.random.default_rng(7).binomial(4, 0.6, 100_000) * 2 - 4) * math
     ],
 )
 def test_a_share_of_the_best_bound(draw, x, y, epsilon, pilot, fresh, best, share):
-    """Of a moved row neither cell shows more than half of the loss, and the parts of the other distributions add up
-    too.
-    """
+    """Of a moved row neither cell shows more than half of the loss, and the parts of the others add up too."""
     bound = bound_of_choice(draw, x, y, PureDP(epsilon), pilot, fresh=fresh)
     assert bound > share * best()
     assert draw is not noisy or bound < 2.0

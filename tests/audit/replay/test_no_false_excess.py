@@ -1,6 +1,4 @@
-"""Private mechanisms of which a replay must not say excess: what the output hides costs less than its distribution
-says.
-"""
+"""Private mechanisms of which a replay must not say excess: what the output hides costs less than it says."""
 
 from __future__ import annotations
 

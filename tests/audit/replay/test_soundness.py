@@ -1,6 +1,4 @@
-"""What must never be called bounded: names, shared objects, values that decide something, and distributions that
-change.
-"""
+"""What must never be called bounded: names, shared objects, values that decide something, distributions that change."""
 
 from __future__ import annotations
 

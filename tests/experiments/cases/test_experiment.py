@@ -1,5 +1,4 @@
-"""Cases of experiments: exact privacy parameters against every event, choosing, running, and the cases of all
-documents.
+"""Cases of experiments: exact parameters against every event, choosing, running, and the cases of all documents.
 
 `make evidence` audits every case, with seed 0 and alpha 1e-7 each: the cases that must not be refuted, at most 300 of
 them, raise a false alarm with probability 3e-5 together. False versions are audited with a few runs, and with more

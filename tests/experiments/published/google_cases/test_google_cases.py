@@ -80,9 +80,7 @@ class TestCases:
 @needs_pydp
 @pytest.mark.parametrize("key", ONE_ANSWER)
 def test_the_known_event_of_one_answer_breaks_the_claim_of_the_variant_only(key):
-    """By the exact distributions: p is above the boundary at q with 95% of the noise, and not above it with all of the
-    noise.
-    """
+    """By the exact distributions: p is above the boundary at q with 95% of the noise, and not with all of it."""
     case = CASES[key]
     planned = noise(case, alpha=ALPHA)
     change = 1.0 if case.file == "count" else max(abs(case.lower), abs(case.upper))
