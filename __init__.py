@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from .audit.records.json_codec import load, save
     from .audit.replay.noise_primitive import noise_primitive
     from .audit.replay.replay import replay
-    from .audit.results.audit_result import Verdict
+    from .audit.results.verdict import Verdict
     from .audit.search.find_worst_pair import find_worst_pair
     from .audit.sensitivity.check_sensitivity import check_sensitivity
     from .audit.settings import settings

@@ -4,7 +4,7 @@ epsilon_lower          lower bound on ε from the counts of one event
 epsilon_from_guesses   lower bound on ε from correct guesses of membership
 Counts                 counts of an event on both datasets
 joint_test             p-value and bound for any claim
-parameter_lower         the bound alone
+parameter_lower        the bound alone
 ratio_intervals        simultaneous intervals for likelihood ratios of cells
 confidence_band        privacy profile and trade-off curve with a band
 renyi_lower            lower bound on a Rényi divergence

@@ -1,12 +1,12 @@
 """Noise: its distributions, and checks of samples against them.
 
-NoiseDistribution            base of the distributions that `check_noise` tests
+NoiseDistribution   base of the distributions that `check_noise` tests
 LaplaceNoise        Laplace noise
 GaussianNoise       Gaussian noise
 GeometricNoise      two-sided geometric noise
 GumbelNoise         Gumbel noise
 ExponentialNoise    exponential noise
-Distribution                 the distribution that a `noise_primitive` states for the replay
+Distribution        the distribution that a `noise_primitive` states for the replay
 check_independence  whether the coordinates of an output are independent
 check_slope         how log probabilities grow with a utility, ε/2 for the exponential mechanism
 """

@@ -6,7 +6,7 @@ FixedSizeResult    the same with a fixed number of runs
 SequentialResult   the same where the audit could stop early
 InterimAnalysis    an interim analysis of a sequential audit
 Pair               the two datasets, summarised
-CellCounts         runs in each cell of the outputs, with ratios, profile and curve
+BinCounts          runs in each cell of the outputs, with ratios, profile and curve
 WorstPair          the pair that `find_worst_pair` found, and its audit
 EquivalenceResult  limits of the distance of two versions
 Equivalence        its verdicts
@@ -31,8 +31,8 @@ from .audit.health.findings import HealthCheck
 from .audit.records.suite import Entry, Suite
 from .audit.replay.replay_result import FindingKind, ReplayResult, ReplayVerdict
 from .audit.results.audit_result import AuditResult, FixedSizeResult, InterimAnalysis, Pair, SequentialResult
+from .audit.results.bin_result import BinCounts
 from .audit.results.canary_result import CanaryResult
-from .audit.results.cell_result import CellCounts
 from .audit.results.equivalence_result import Equivalence, EquivalenceResult
 from .audit.results.result import Result
 from .audit.results.statement_result import Point, StatementResult
@@ -47,7 +47,7 @@ __all__ = [
     "SequentialResult",
     "InterimAnalysis",
     "Pair",
-    "CellCounts",
+    "BinCounts",
     "WorstPair",
     "EquivalenceResult",
     "Equivalence",

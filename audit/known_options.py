@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
 from .errors import UnknownOptionError
-from .options import RULES, checked
+from .options import DEFAULTS, RULES, checked
 from .printing import did_you_mean, shorten
-from .settings import SHARED, or_setting
+from .settings import setting, settings_of
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -39,6 +39,11 @@ _ELSEWHERE = {
     "verbose": "progress=True",
     "random_state": "seed=0",
     "rng": "seed=0",
+    "bits": 'floating_point="test"',
+    "resolution": "detect=0.1",
+    "cells": "bins=32",
+    "coins": 'inclusion="independent"',
+    "say": 'guess="in"',
 }
 """Names that other libraries use, and what to write in a function that has this option."""
 
@@ -79,7 +84,7 @@ def with_known_options(more: Mapping[str, Any] | None = None) -> Callable[[Calla
         options = (*defaults,)
         by_place = [each.name for each in parameters if each.kind is each.POSITIONAL_OR_KEYWORD]
         defaults |= {each.name: each.default for each in parameters if each.name in by_place}
-        shared = [option for option in options if option in SHARED]
+        shared = [option for option in options if option in settings_of(name)]
 
         def read(option: str, value: Any) -> Any:
             if option not in RULES:
@@ -95,7 +100,8 @@ def with_known_options(more: Mapping[str, Any] | None = None) -> Callable[[Calla
                 if given not in defaults:
                     raise unknown_option(given, name, options, by_place)
             values: Any = {option: read(option, value) for option, value in kwargs.items()}
-            values |= {option: or_setting(option, None) for option in shared if kwargs.get(option) is None}
+            unset = (option for option in shared if kwargs.get(option) is None)
+            values |= {option: found for option in unset if (found := setting(option)) is not None}
             placed: Any = [read(*each) for each in zip(by_place, args, strict=False)]
             return function(*placed, **values)
 
@@ -115,6 +121,14 @@ def unknown_option(
     return UnknownOptionError(
         f"{given} is not an option of {function}{meant} The options are {', '.join(options)}.", option=given
     )
+
+
+def refuse_unknown(given: Iterable[str], function: str, *more: str) -> None:
+    """Raise an `UnknownOptionError` for a name that is neither an option of `check` nor one of the names in `more`."""
+    known = (*DEFAULTS, *more)
+    for name in given:
+        if name not in known:
+            raise unknown_option(name, function, known)
 
 
 def _by_place(function: str, by_place: Sequence[str], options: Sequence[str], first: object) -> UnknownOptionError:

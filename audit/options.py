@@ -13,23 +13,21 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Final, Literal
 
-import numpy as np
-
 from .errors import AuditError, ClaimError, OptionError
 from .printing import shorten
 
 Progress = bool | Callable[[int], None] | None
 """Whether progress is shown on standard error, or a function that receives the number of runs just finished."""
 
-Bits = Literal["warn"] | bool
-"""True includes low bits in the search and the verdict, "warn" only tests them for a warning, False ignores them."""
+FloatingPoint = Literal["warn", "test", "ignore"]
+"""Whether floating-point leaks are tested for a warning, tested with the verdict, or not looked for."""
 
 LEAST_RUNS = 40
 """Fewest runs on each dataset that an audit can split into a pilot and a test."""
 MOST_RUNS = 10**10
 """Most runs on each dataset: a mechanism that draws 10⁷ runs a second, as vectorised noise does, takes half an hour.
 
-A block sampler draws them in 76,000 blocks, a function of one run in 10⁷, whose counts take a gigabyte.
+A vectorised mechanism draws them in 76,000 blocks, a function of one run in 10⁷, whose counts take a gigabyte.
 """
 LEAST_SEARCH = 400
 """Fewest executions of a search for the worst pair."""
@@ -38,7 +36,7 @@ MOST_JOBS = 1024
 MOST_IN_BLOCK = 1 << 17
 """Most runs in a block: a megabyte of numbers."""
 _LEAST_EVALUATIONS = 40
-_MOST_CELLS = 128
+_MOST_BINS = 128
 _LONGEST_NAME = 1000
 _SEEDS = 1 << 256  # a seed has at most 256 bits, twice those of the pool of numpy's seed sequences
 
@@ -64,7 +62,7 @@ class Rule:
 
 def as_number(value: Any) -> float:
     """Return a real number as a float, infinite if it is too large for one; NaN for anything else, and for a bool."""
-    is_number = isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
+    is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
     try:
         return float(value) if is_number else math.nan
     except OverflowError:
@@ -74,7 +72,7 @@ def as_number(value: Any) -> float:
 def is_whole(value: Any) -> bool:
     """Whether a value is a whole number, such as 5 or 5.0, and not a bool."""
     if type(value) is int or isinstance(value, numbers.Integral):
-        return not isinstance(value, (bool, np.bool_))
+        return not isinstance(value, bool)
     number = as_number(value)
     return math.isfinite(number) and number == int(number)
 
@@ -100,8 +98,14 @@ def _one_of(*choices: str) -> Callable[[Any], Any]:
     return lambda value: value if isinstance(value, str) and value in choices else _WRONG
 
 
+def is_flag(value: Any) -> bool:
+    """Whether a value is a bool, of Python or numpy, which this module does not import because commands read it."""
+    kind = type(value)
+    return kind is bool or (kind.__module__ == "numpy" and kind.__name__ in ("bool", "bool_"))
+
+
 def _flag(value: Any) -> Any:
-    return bool(value) if isinstance(value, (bool, np.bool_)) else _WRONG
+    return bool(value) if is_flag(value) else _WRONG
 
 
 def _callable(value: Any) -> Any:
@@ -127,30 +131,58 @@ def _progress(value: Any) -> Any:
     return value if callable(value) else _flag(value)
 
 
-def _bits(value: Any) -> Any:
-    return value if isinstance(value, str) and value == "warn" else _flag(value)
-
-
 _FLAG: Final = Rule(_flag, "is unknown", "a bool")
 _LISTENER: Final = Rule(_callable, "cannot be called", "a function, or None")
 _POSITIVE: Final = Rule(_number(0, math.inf), "is not allowed", "a positive finite number")
 _WITHIN_1: Final = "a number greater than 0 and less than 1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """The options of `check` and `find_worst_pair`, each with its type and default; `RULES` has their rules.
+
+    The docstring of `check` explains those that its signature names, that of `settings` the others.
+    """
+
+    claim: Any = None  # as for `check`, whose types are defined above this module
+    adjacency: Any = None
+    runs: int | None = None
+    alpha: float = 0.05
+    seed: int = 0
+    sequential: bool = False
+    output: Any = None
+    distance: float = 1
+    # what is asked
+    detect: float | None = None
+    power: float = 0.95
+    seconds: float | None = None
+    bins: int = 0
+    floating_point: FloatingPoint = "warn"
+    ignore: str | Iterable[str] = ()
+    # what the result records
+    name: str | None = None
+    claim_source: str = ""
+    keep_datasets: bool = False
+    # how the runs are made
+    jobs: int | None = None
+    progress: Progress = None
+    on_interim: Callable[[Any], bool | None] | None = None
+    chunk_seconds: float | None = None
+    store: Any = None
+
+
+DEFAULTS: Final[dict[str, Any]] = {each.name: each.default for each in fields(Options)}
+"""The default of each option of `check`."""
+NAMED: Final = ("claim", "adjacency", "runs", "alpha", "seed", "sequential", "output", "distance")
+"""The options of `check` that its signature names."""
+OTHERS: Final = tuple(name for name in DEFAULTS if name not in NAMED)
+"""The options that `settings` explains."""
 
 RULES: Final[dict[str, Rule]] = {
     "runs": Rule(
         _whole(LEAST_RUNS, MOST_RUNS),
         "is not a number of runs",
         f"a whole number from {LEAST_RUNS} to {MOST_RUNS:,} for each dataset",
-    ),
-    "search_runs": Rule(
-        _whole(LEAST_SEARCH, MOST_RUNS),
-        "is not a possible number of executions",
-        f"a whole number from {LEAST_SEARCH} to {MOST_RUNS:,}",
-    ),
-    "evaluations": Rule(
-        _whole(_LEAST_EVALUATIONS, MOST_RUNS),
-        "is not a possible number of evaluations",
-        f"a whole number from {_LEAST_EVALUATIONS} to {MOST_RUNS:,}",
     ),
     "alpha": Rule(
         _number(0, 1),
@@ -162,20 +194,29 @@ RULES: Final[dict[str, Rule]] = {
     "progress": Rule(_progress, "is unknown", "a bool, or a function of the number of runs just finished"),
     "power": Rule(_number(0, 1), "is not a power", "0 < power < 1, such as 0.95"),
     "distance": Rule(_distance, "is not a distance", "a positive finite number", ClaimError),
-    "resolution": Rule(_number(0, math.inf), "is not an excess", "a positive finite number in the units of the claim"),
+    "detect": Rule(_number(0, math.inf), "is not an excess", "a positive finite number in the units of the claim"),
     "seconds": Rule(_number(0, math.inf, high_too=True), "is not a time limit", "a positive number"),
-    "block_seconds": Rule(_number(0, math.inf, high_too=True), "is not a time limit", "a positive number"),
-    "cells": Rule(
-        _whole(2, _MOST_CELLS, 0), "is not a number of cells", f"a whole number from 2 to {_MOST_CELLS}, or 0"
-    ),
-    "bits": Rule(_bits, "is unknown", '"warn", True or False'),
+    "chunk_seconds": Rule(_number(0, math.inf, high_too=True), "is not a time limit", "a positive number"),
+    "bins": Rule(_whole(2, _MOST_BINS, 0), "is not a number of bins", f"a whole number from 2 to {_MOST_BINS}, or 0"),
+    "floating_point": Rule(_one_of("warn", "test", "ignore"), "is unknown", '"warn", "test" or "ignore"'),
     "name": Rule(_name, "is not a name", f"one line of text of at most {_LONGEST_NAME:,} characters"),
     "claim_source": Rule(_text, "is not a text", "a string that names the source of the claim"),
     "keep_datasets": _FLAG,
     "sequential": _FLAG,
+    "on_interim": _LISTENER,
+    "search_runs": Rule(
+        _whole(LEAST_SEARCH, MOST_RUNS),
+        "is not a possible number of executions",
+        f"a whole number from {LEAST_SEARCH} to {MOST_RUNS:,}",
+    ),
+    "evaluations": Rule(
+        _whole(_LEAST_EVALUATIONS, MOST_RUNS),
+        "is not a possible number of evaluations",
+        f"a whole number from {_LEAST_EVALUATIONS} to {MOST_RUNS:,}",
+    ),
+    "budget": Rule(_number(0, 1), "is not a probability", "a probability, 0 < budget < 1, such as 0.01"),
     "monotonic": _FLAG,
     "pairs": _FLAG,
-    "on_interim": _LISTENER,
     "on_round": _LISTENER,
     "query": Rule(_callable, "is not a function", "one that maps a dataset to numbers"),
     "guide": Rule(_one_of("replay"), "is unknown", '"replay", or None'),
@@ -195,12 +236,12 @@ RULES: Final[dict[str, Rule]] = {
         "0 < probability < 1 (0.5 for a fair coin for each canary)",
     ),
     "norm": Rule(_one_of("l1", "l2", "linf"), "is unknown", '"l1", "l2" or "linf"'),
-    "coins": Rule(
+    "inclusion": Rule(
         _one_of("independent", "fixed"),
         "is unknown",
-        '"independent" (a coin for each canary) or "fixed" (a split into a fixed number of canaries in and out)',
+        '"independent" (a bit for each canary) or "fixed" (a split into a fixed number of canaries in and out)',
     ),
-    "say": Rule(_one_of("both", "in", "out"), "is unknown", '"both", "in" or "out"'),
+    "guess": Rule(_one_of("both", "in", "out"), "is unknown", '"both", "in" or "out"'),
     "phase": Rule(_one_of("pilot", "main"), "is unknown", '"pilot" or "main"'),
     "side": Rule(_one_of("x", "y"), "is unknown", '"x" or "y"'),
     "number": Rule(_whole(0, (1 << 63) - 1), "is not the number of a block", "a whole number >= 0 of 63 bits"),
@@ -232,35 +273,32 @@ def checked_seed(seed: Any) -> int:
     return secrets.randbits(63) if seed is None else int(checked("seed", seed))
 
 
-def check_sequential(sequential: bool, on_interim: object, seconds: float | None, runs: int | None, cells: int) -> None:
+def check_sequential(options: Options, sequential: bool, runs: int | None) -> None:
     """Raise an `OptionError` for options of sequential audits in another audit, or of fixed sizes in a sequential one.
 
     An audit without a limit of runs and time is an error, too.
     """
-    if not sequential and on_interim is not None:
-        raise OptionError("on_interim is for sequential audits, because no other has looks; use sequential=True.")
-    if not sequential and seconds is not None:
+    if not sequential and options.on_interim is not None:
+        raise OptionError("on_interim is for sequential audits, no other has interim analyses; use sequential=True.")
+    if runs is None and options.seconds == math.inf:
         raise OptionError(
-            f"seconds={seconds!r} is for sequential audits, because an audit of fixed size that stops early has no "
-            "valid bound; use sequential=True.",
-            seconds=seconds,
+            "seconds=inf without runs would never end; set runs or a finite time limit.", seconds=math.inf
         )
-    if runs is None and seconds == math.inf:
-        raise OptionError("seconds=inf without runs would never end; set runs or a finite time limit.", seconds=seconds)
-    if cells and sequential:
-        raise OptionError(f"cells={cells} needs a fixed number of runs; use sequential=False.", cells=cells)
+    if options.bins and sequential:
+        raise OptionError(
+            f"bins={options.bins} needs a fixed number of runs; use sequential=False, and no seconds=.",
+            bins=options.bins,
+        )
 
 
 _TYPES: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
     "int": (is_whole, "a whole number"),
     "float": (
-        lambda value: (
-            type(value) is float or (isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_)))
-        ),
+        lambda value: type(value) is float or (isinstance(value, numbers.Real) and not isinstance(value, bool)),
         "a number",
     ),
     "str": (lambda value: isinstance(value, str), "a text"),
-    "bool": (lambda value: isinstance(value, (bool, np.bool_)), "a bool"),
+    "bool": (is_flag, "a bool"),
 }
 
 
@@ -282,12 +320,12 @@ def check_fields(instance: Any, error: type[AuditError] = OptionError) -> None:
 def _checked_fields(kind: type[Any]) -> tuple[tuple[str, bool, bool, Callable[[Any], bool], str], ...]:
     """Of each field that is checked: name, whether it may be None, whether it is a tuple, and its entry of `_TYPES`."""
     found = []
-    for field in fields(kind):
-        whole = str(field.type).removesuffix(" | None")
+    for each in fields(kind):
+        whole = str(each.type).removesuffix(" | None")
         part = whole.removeprefix("tuple[").removesuffix(", ...]")
         if whole in _TYPES or whole.startswith("tuple["):
             is_of, words = _TYPES.get(part, (lambda _: True, "values"))
-            found.append((field.name, whole != field.type, part != whole, is_of, words))
+            found.append((each.name, whole != each.type, part != whole, is_of, words))
     return tuple(found)
 
 

@@ -40,7 +40,7 @@ def rounded_up(limit: float, digits: int = 4) -> float:
 def shorten(value: Any) -> str:
     """Return the repr of a value, cut to one short line; its type if the repr fails, as of a number of many digits.
 
-    Of a long text or sequence only the beginning is looked at.
+    Only the beginning of a long text or sequence is looked at.
 
     Examples
     --------
@@ -56,6 +56,19 @@ def shorten(value: Any) -> str:
     except Exception:  # a user's repr may raise anything
         text = f"<{type(value).__name__}>"
     return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+
+
+def one_line(text: str, limit: int = _SHOWN) -> str:
+    """Return a text on one line, of which the middle is cut if it has more than `limit` characters.
+
+    Examples
+    --------
+    >>> one_line("a\\n  name"), one_line("score(1, 2, 3) >= 0.5", 16)
+    ('a name', 'score(1, 2…= 0.5')
+    """
+    text = " ".join(text.split())
+    tail = limit // 3
+    return text if len(text) <= limit else f"{text[: limit - tail - 1]}…{text[-tail:]}"
 
 
 def counted(number: int, noun: str) -> str:
@@ -109,8 +122,8 @@ def confidence(alpha: float) -> str:
 def verdict_text(sentence: str, remarks: Iterable[str]) -> str:
     """Return the sentence of a verdict, then the remarks, in lines of at most 120 characters.
 
-    Lines of the sentence end after semicolons and closing brackets. Further lines are indented, as are remarks. A part
-    of the sentence or a word that is longer keeps a line for itself.
+    Lines of the sentence end after semicolons and closing brackets; a part that is longer than a line ends after commas
+    and before brackets too. Further lines are indented, as are remarks. A longer word keeps a line for itself.
 
     Examples
     --------
@@ -118,7 +131,9 @@ def verdict_text(sentence: str, remarks: Iterable[str]) -> str:
     REFUTED: epsilon >= 2, claimed 1 (95% confidence)
       note: a remark
     """
-    blocks = [_filled(re.split(r"(?<=[;)]) ", sentence), 0)]
+    parts = re.split(r"(?<=[;)]) ", sentence)
+    shorter = [each for part in parts for each in (re.split(r"(?<=,) | (?=\()", part) if len(part) > _LINE else [part])]
+    blocks = [_filled(shorter, 0)]
     blocks += [_filled(re.split(r"[\n\v\f\r ]", each.expandtabs().rstrip(" \n\v\f\r")), 2) for each in remarks]
     return "\n".join(blocks)
 

@@ -42,25 +42,25 @@ class Shown:
     ----------
     advance : callable
         Receives the number of runs finished since the last call, on both datasets together.
-    look : callable
+    interim : callable
         Receives each interim analysis of a sequential audit.
     lead : callable
         Receives the leading pair of a search.
     """
 
     advance: Callable[[int], None]
-    look: Callable[[AuditState], None]
+    interim: Callable[[AuditState], None]
     lead: Callable[[object], None]
 
 
 Watch = Callable[[str, int | None], Shown]
 Told = tuple[Callable[[int], None] | None, Shown | None]
-"""The function that is told of finished runs, and the display, either of which may be missing."""
+"""The function that is notified of finished runs, and the display, either of which may be missing."""
 
 
 @contextmanager
 def told(progress: Progress, name: str, total: int | None) -> Iterator[Told]:
-    """Provide the function that is told of finished runs, and the display if `progress` is True.
+    """Provide the function that is notified of finished runs, and the display if `progress` is True.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def _bars() -> Iterator[Watch]:
             task = bars.add_task(escape(name), total=total)
             return Shown(
                 advance=lambda finished: bars.update(task, advance=finished),
-                look=lambda look: bars.update(task, description=escape(f"{_words(look)}: {name}")),
+                interim=lambda at: bars.update(task, description=escape(f"{_words(at)}: {name}")),
                 lead=lambda pair: bars.update(task, description=escape(f"leading: {pair}")),
             )
 
@@ -126,7 +126,7 @@ def _bars() -> Iterator[Watch]:
 
 
 class _Line:
-    """One audit told in lines, at most one in `every` seconds."""
+    """One audit reported in lines, at most one in `every` seconds."""
 
     def __init__(self, write: Callable[[str], object], every: float, name: str, total: int | None) -> None:
         self._write, self._every, self._name, self._total = write, every, name, total
@@ -138,7 +138,7 @@ class _Line:
             line = cls(write, every, name, total)
             return Shown(
                 advance=line.advance,
-                look=lambda look: line.say(_words(look)),
+                interim=lambda at: line.say(_words(at)),
                 lead=lambda pair: line.say(f"leading pair: {pair}"),
             )
 
@@ -146,7 +146,7 @@ class _Line:
 
     def advance(self, finished: int) -> None:
         self._done += finished
-        if self._total is not None:  # otherwise looks or leading pairs are told
+        if self._total is not None:  # otherwise interim analyses or leading pairs are told
             self.say(f"{self._done:,} of {self._total:,} runs")
 
     def say(self, text: str) -> None:
@@ -185,8 +185,8 @@ def _in_notebook() -> bool:
     return type(getattr(sys, "stderr", None)).__module__.startswith("ipykernel")
 
 
-def _words(look: AuditState) -> str:
-    return f"{look.runs:,} runs on each dataset, bound {rounded_down(look.bound):g}, p {look.pvalue:.2g}"
+def _words(at: AuditState) -> str:
+    return f"{at.runs:,} runs on each dataset, bound {rounded_down(at.bound):g}, p {at.pvalue:.2g}"
 
 
 def _amount(number: float) -> str:

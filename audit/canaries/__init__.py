@@ -1,1 +1,1 @@
-"""Audits of one training run with canaries: scores and coins to a verdict."""
+"""Audits of one training run with canaries: scores and inclusion bits to a verdict."""

@@ -20,15 +20,23 @@ from scipy.special import expit, logit, ndtr, ndtri
 from ..claims.claim import ApproxDP, Claim, GaussianDP, PureDP, excess_delta
 from ..claims.privacy_profile import PrivacyProfile
 from ..errors import OptionError
-from ..guesses.canary_guesses import CanaryGuesses, CanaryTest
+from ..guesses.canary_guesses import (
+    MOST,
+    CanaryGuesses,
+    CanaryTest,
+    GuessLimit,
+    count_tail,
+    is_impossible,
+    line,
+    right_tail,
+    steinke_tail,
+)
 from ..guesses.guess_bets import bets_tail, largest_refuted
-from ..guesses.guess_counts import Ceiling, count_tail, is_impossible, line, right_tail, steinke_tail
 from ..inference.binomial_tails import Array
 from ..inference.event_test import check_test_alpha
 from ..known_options import with_known_options
 from ..options import is_whole
 from ..printing import shorten
-from .canary_draws import MOST
 
 # F⁻¹ of a claim: the least rate of incorrect guesses for a rate of right ones, by canary.
 #
@@ -124,7 +132,7 @@ def _gaussian_lines(mu: float) -> tuple[tuple[float, float], ...]:
     return tuple(found)
 
 
-def ceilings(claim: Claim, guesses: CanaryGuesses) -> list[Ceiling]:
+def guess_limits(claim: Claim, guesses: CanaryGuesses) -> list[GuessLimit]:
     """Lines above the rate of correct guesses, for a claim with `has_lines`."""
     both = guesses.said == "both"
     return [line(epsilon, delta, probability=guesses.prior, both=both) for epsilon, delta in _lines(claim)]
@@ -140,7 +148,7 @@ def tail(test: CanaryTest, claim: Claim, guesses: CanaryGuesses) -> float:
 def _line_tail(test: CanaryTest, claim: Claim, guesses: CanaryGuesses, *, enough: float) -> float:
     """The smallest bound that a line gives, or the first one that is at most `enough`."""
     smallest = 1.0
-    for each in sorted(ceilings(claim, guesses), key=lambda ceiling: ceiling.log_odds):
+    for each in sorted(guess_limits(claim, guesses), key=lambda limit: limit.log_odds):
         without_slips, bound = _tails(test, guesses, each, smallest)
         smallest = min(smallest, bound)
         if smallest <= enough or without_slips >= smallest:  # more likely for larger log-odds, so no bound is smaller
@@ -148,21 +156,21 @@ def _line_tail(test: CanaryTest, claim: Claim, guesses: CanaryGuesses, *, enough
     return smallest
 
 
-def _tails(test: CanaryTest, guesses: CanaryGuesses, ceiling: Ceiling, smallest: float) -> tuple[float, float]:
+def _tails(test: CanaryTest, guesses: CanaryGuesses, limit: GuessLimit, smallest: float) -> tuple[float, float]:
     """Probability of guesses as good as these without slips, and the bound with them."""
     if test.kind == "betting":
-        if (slip := ceiling.slip(guesses.canaries)) >= smallest:
+        if (slip := limit.slip(guesses.canaries)) >= smallest:
             return 0.0, 1.0
         kept = tuple(number for number in guesses.numbers if number <= test.guesses)
         found = largest_refuted(guesses.right[: len(kept)], kept, test.alpha)
-        walk = bets_tail(found, kept, test.alpha, ceiling.log_odds)
+        walk = bets_tail(found, kept, test.alpha, limit.log_odds)
         return walk, walk + slip
     right = guesses.right_among(test.guesses)
-    without = right_tail(right, test.guesses, ceiling)
+    without = right_tail(right, test.guesses, limit)
     if without >= smallest:
         return without, 1.0
     bound = count_tail if test.kind == "counts" else steinke_tail
-    return without, bound(right, test.guesses, guesses.canaries, ceiling)
+    return without, bound(right, test.guesses, guesses.canaries, limit)
 
 
 def _inverse(test: CanaryTest, claim: Claim, guesses: CanaryGuesses, least_tail: float) -> Callable[[float], float]:
@@ -229,9 +237,9 @@ def epsilon_from_guesses(
 ) -> float:
     """Return a lower bound on ε at `delta`, with confidence 1 − alpha, from guesses of which canaries are in.
 
-    An independent fair coin put each canary in or left it out. The number of guesses was fixed before the scores were
-    seen; which canaries are guessed, and whether "in" or "out", may depend on everything but the coins. The bound is
-    exact: it cannot be larger if nothing but these numbers is known.
+    Each canary was put in or left out by an independent toss of a fair coin. The number of guesses was fixed before the
+    scores were seen; which canaries are guessed, and whether "in" or "out", may depend on everything but the inclusion
+    bits. The bound is exact: it cannot be larger if nothing but these numbers is known.
 
     Parameters
     ----------

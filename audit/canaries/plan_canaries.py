@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from scipy.special import bdtrik
 
 from ..claims.claim import ApproxDP, Claim, PureDP, claim_at
 from ..errors import OptionError
-from ..guesses.canary_guesses import CanaryGuesses, CanaryTest, Kind, Said
+from ..guesses.canary_guesses import FEWEST, MOST, CanaryGuesses, CanaryTest, Guess, Kind
 from ..guesses.guess_bets import guess_numbers
 from ..inference.binomial_tails import Array
 from ..inference.event_test import check_test_alpha
@@ -21,8 +21,7 @@ from ..inference.guess_test import is_concave, is_symmetric
 from ..known_options import with_known_options
 from ..options import is_whole
 from ..printing import confidence, rounded_down, shorten
-from .canary_draws import FEWEST, MOST
-from .canary_tests import ceilings, has_lines, refuted_parameter, refutes
+from .canary_tests import guess_limits, has_lines, refuted_parameter, refutes
 
 METHODS = ("auto", "betting", "counts", "steinke", "f-dp")
 
@@ -65,7 +64,7 @@ def plan_tests(
             method=method,
         )
     if method == "steinke" and shape.probability != 0.5:
-        raise OptionError('method="steinke" is for fair coins; use "betting", "counts" or "f-dp".', method=method)
+        raise OptionError('method="steinke" is for probability=0.5; use "betting", "counts" or "f-dp".', method=method)
     fixed = numbers or fixed_numbers(shape.canaries)
     bets = CanaryTest("betting", shape.canaries, alpha)
     if method == "betting":
@@ -76,14 +75,14 @@ def plan_tests(
         return _shared("counts" if isinstance(claim, (PureDP, ApproxDP)) else "f-dp", fixed, alpha)
     if not isinstance(claim, (PureDP, ApproxDP)):
         return _shared("f-dp", fixed, alpha)
-    slip = ceilings(claim, shape)[0].slip(shape.canaries)
+    slip = guess_limits(claim, shape)[0].slip(shape.canaries)
     if slip <= _SMALL_SLIP * alpha:
         return (bets,)
     return CanaryTest("betting", shape.canaries, alpha / 2), *_shared("counts", fixed, alpha / 2)
 
 
-def said_by(say: Said | None, claim: Claim, probability: float) -> Said:
-    """Return what is guessed: both answers, or "in" for unequal coins and claims that depend on the direction."""
+def guess_by(guess: Guess | None, claim: Claim, probability: float) -> Guess:
+    """Return what is guessed: both answers, or "in" for unequal bits and claims that depend on the direction."""
     if not (is_concave(claim) and is_concave(claim.reversed())):
         raise OptionError(
             f"the boundary of {claim} is not concave, but the mean over canaries is taken inside it; claim the "
@@ -91,11 +90,12 @@ def said_by(say: Said | None, claim: Claim, probability: float) -> Said:
             claim=claim,
         )
     can_be_both = probability == 0.5 and is_symmetric(claim)
-    if say == "both" and not can_be_both:
+    if guess == "both" and not can_be_both:
         raise OptionError(
-            'say="both" needs fair coins and a claim that is the same in both directions; use "in" or "out".', say=say
+            'guess="both" needs probability=0.5 and a claim that is the same in both directions; use "in" or "out".',
+            guess=guess,
         )
-    return say or ("both" if can_be_both else "in")
+    return guess or ("both" if can_be_both else "in")
 
 
 def best_rates(claim: Claim, guesses: CanaryGuesses, numbers: Sequence[int]) -> Array:
@@ -118,8 +118,8 @@ def best_rates(claim: Claim, guesses: CanaryGuesses, numbers: Sequence[int]) -> 
 def smallest_excess(tests: Sequence[CanaryTest], claim: Claim, guesses: CanaryGuesses, power: float) -> float:
     """Return the smallest excess that is refuted with probability `power`, if canaries show as much as they can.
 
-    Each canary then tells its coin as clearly as the claim at that privacy parameter allows, independently of the
-    others.
+    Each canary then tells its inclusion bit as clearly as the claim at that privacy parameter allows, independently of
+    the others.
     """
     tried = [(test, number) for test in tests for number in _numbers(test, guesses)]
 
@@ -174,9 +174,9 @@ class CanaryPlan:
     alpha, power : float
     tests : tuple of CanaryTest
         The tests that share alpha.
-    ceiling : float
+    max_attainable_bound : float
         The bound if every guess is correct. A claim above it cannot be refuted.
-    resolution : float
+    min_detectable_excess : float
         Smallest excess over the claim that is detected with probability `power`, if scores reveal all that the claim's
         family allows; infinite if no excess is.
     """
@@ -186,15 +186,15 @@ class CanaryPlan:
     alpha: float
     power: float
     tests: tuple[CanaryTest, ...]
-    ceiling: float
-    resolution: float
+    max_attainable_bound: float
+    min_detectable_excess: float
 
     def __str__(self) -> str:
-        shown = self.claim.describe_parameter(self.ceiling)
-        if math.isinf(self.resolution):
+        shown = self.claim.describe_parameter(self.max_attainable_bound)
+        if math.isinf(self.min_detectable_excess):
             detected = "no excess over the claim is detected"
         else:
-            detected = f"minimum detectable excess {self.resolution:.2g}"
+            detected = f"minimum detectable excess {self.min_detectable_excess:.2g}"
         return (
             f"{self.canaries:,} canaries, claim {self.claim}: {shown} if every guess is correct "
             f"({confidence(self.alpha)}); {detected} ({100 * self.power:g}% power, if scores reveal all that such a "
@@ -202,33 +202,38 @@ class CanaryPlan:
         )
 
     def __repr__(self) -> str:
-        return f"<CanaryPlan {self.canaries:,} canaries, {self.claim}: ceiling {rounded_down(self.ceiling):g}>"
+        most = rounded_down(self.max_attainable_bound)
+        return f"<CanaryPlan {self.canaries:,} canaries, {self.claim}: at most {most:g}>"
 
 
 @with_known_options()
 def plan_canaries(
-    canaries: int,
+    canaries: int | None = None,
     *,
     claim: Claim,
+    detect: float | None = None,
     alpha: float = 0.05,
     probability: float = 0.5,
-    say: Said | None = None,
+    guess: Guess | None = None,
     method: Literal["auto", "betting", "counts", "steinke", "f-dp"] = "auto",
     power: float = 0.95,
 ) -> CanaryPlan:
-    """Return the largest bound and the minimum detectable excess of an audit with so many canaries.
+    """Return the largest bound and the minimum detectable excess of so many canaries, or how many detect an excess.
 
     Parameters
     ----------
-    canaries : int
+    canaries : int, optional
         Canaries, in all runs together; pairs for a fixed split.
     claim : Claim
         Claim to be audited, as in `check_canaries`.
+    detect : float, optional
+        Excess over the claim's privacy parameter to be detected, in place of `canaries`; the plan has about the fewest
+        that detect it, to a tenth.
     alpha : float
         Allowed probability of refuting a training that keeps the claim, above 1e-9.
     probability : float
-        Probability with which each coin includes its canary.
-    say : {"both", "in", "out"}, optional
+        Probability with which each inclusion bit includes its canary.
+    guess : {"both", "in", "out"}, optional
         What is guessed, as in `check_canaries`.
     method : {"auto", "betting", "counts", "steinke", "f-dp"}
         Tests that share alpha, as in `check_canaries`.
@@ -238,14 +243,15 @@ def plan_canaries(
     Returns
     -------
     CanaryPlan
-        The largest bound, `ceiling`, and the minimum detectable excess, `resolution`.
+        The largest bound, `max_attainable_bound`, and the minimum detectable excess, `min_detectable_excess`.
 
     Raises
     ------
     ClaimError
         For a value that is not a claim.
     OptionError
-        For a number of canaries or another argument outside its range.
+        For a number of canaries or another argument outside its range, both or neither of `canaries` and `detect`, or
+        an excess that no number of canaries tried detects.
 
     See Also
     --------
@@ -253,8 +259,8 @@ def plan_canaries(
 
     Notes
     -----
-    The ceiling is the bound if every guess is correct. For m fair coins and a pure claim it is at most ln(β/(1 − β))
-    with β = alpha^(1/m), in any test. The excess assumes scores that reveal all that the claim's family allows.
+    The maximum attainable bound is that of correct guesses only. For m fair bits and a pure claim it is at most ln(β/(1
+    − β)) with β = alpha^(1/m), in any test. The excess assumes scores that reveal all that the claim's family allows.
 
     References
     ----------
@@ -265,17 +271,29 @@ def plan_canaries(
     --------
     >>> from dpaudit import ApproxDP, plan_canaries
     >>> plan = plan_canaries(3_000, claim=ApproxDP(4.0, 1e-6))
-    >>> round(plan.ceiling, 1), round(plan.resolution, 1)
+    >>> round(plan.max_attainable_bound, 1), round(plan.min_detectable_excess, 1)
     (6.9, 0.7)
+    >>> plan_canaries(claim=ApproxDP(4.0, 1e-6), detect=4.0).canaries < 400
+    True
     """
     alpha = check_test_alpha(alpha)
+    if (canaries is None) == (detect is None):
+        raise OptionError("a plan is for a number of canaries, or for an excess to detect; pass canaries or detect=.")
+    if canaries is None:
+        assert detect is not None
+        return _fewest(
+            detect,
+            lambda number: plan_canaries(
+                number, claim=claim, alpha=alpha, probability=probability, guess=guess, method=method, power=power
+            ),
+        )
     if not is_whole(canaries) or not FEWEST <= canaries <= MOST:
         raise OptionError(
             f"canaries={shorten(canaries)} is not allowed; use a whole number from {FEWEST} to {MOST:,}.",
             canaries=canaries,
         )
     claim = claim_at(claim, 1.0)
-    m, answer = int(canaries), said_by(say, claim, probability)
+    m, answer = int(canaries), guess_by(guess, claim, probability)
     numbers = tuple(sorted({*guess_numbers(m), *fixed_numbers(m)}))
     none_right = CanaryGuesses(
         canaries=m, numbers=numbers, right=(0,) * len(numbers), said=answer, probability=probability
@@ -288,8 +306,8 @@ def plan_canaries(
         alpha=alpha,
         power=power,
         tests=tests,
-        ceiling=highest_bound(none_right, most, tests, claim),
-        resolution=smallest_excess(tests, claim, none_right, power),
+        max_attainable_bound=highest_bound(none_right, most, tests, claim),
+        min_detectable_excess=smallest_excess(tests, claim, none_right, power),
     )
 
 
@@ -299,26 +317,18 @@ def highest_bound(guesses: CanaryGuesses, most: int, tests: tuple[CanaryTest, ..
     return max(refuted_parameter(test, claim, perfect) for test in tests)
 
 
-_GROWTH, _MOST_STEPS = (2.0, 16.0), 6
-"""Least and largest factor between two numbers of canaries that are tried, and how many are: a second or so each."""
-
-
-def enough_canaries(plan: CanaryPlan, excess: float, **options: Any) -> CanaryPlan | None:
-    """Return a plan of more canaries that detects an excess; None if none of those that are tried does.
-
-    The minimum detectable excess shrinks about with the square root of the number, which gives the next one to try.
-    """
-    if float(plan.claim.max_power(1.0 / MOST)[1]) == 0.0:  # the claim allows guesses that are never wrong
-        return None
-    for _ in range(_MOST_STEPS):
-        before = plan.resolution
-        factor = _GROWTH[1] if math.isinf(before) else min(max((before / excess) ** 2, _GROWTH[0]), _GROWTH[1])
-        number = round(float(f"{plan.canaries * factor:.1g}"))
-        if number > MOST:
-            return None
-        plan = plan_canaries(number, claim=plan.claim, alpha=plan.alpha, power=plan.power, **options)
-        if plan.resolution <= excess:
-            return plan
-        if plan.resolution > before:
-            return None
-    return None
+def _fewest(excess: float, plan: Callable[[int], CanaryPlan]) -> CanaryPlan:
+    """Return a plan of about the fewest canaries that detect an excess."""
+    too_few, found = FEWEST, plan(FEWEST)
+    while found.min_detectable_excess > excess:
+        too_few = found.canaries
+        if 4 * too_few > MOST:
+            raise OptionError(f"detect={excess:g} takes more than {too_few:,} canaries; use a larger excess.")
+        found = plan(4 * too_few)
+    while found.canaries > 1.1 * too_few + 1:
+        between = plan(round(math.sqrt(too_few * found.canaries)))
+        if between.min_detectable_excess <= excess:
+            found = between
+        else:
+            too_few = between.canaries
+    return found

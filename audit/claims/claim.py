@@ -157,8 +157,8 @@ class Claim(ABC):
     ) -> Array:
         """Return the privacy parameter of the smallest member that allows Pr[M(x) ∈ S] = p with Pr[M(y) ∈ S] = q.
 
-        The privacy parameter is negative where the smallest member allows more than p, and infinite where no member
-        allows p.
+        The privacy parameter is negative where the smallest member allows more than p, and infinite if no member allows
+        p.
 
         Examples
         --------
@@ -317,7 +317,7 @@ class GroupClaim(Claim):
         least, precision, most = 1e-20, 1e-10, 1e3  # privacy parameter; relative; log-odds, beyond those of doubles
 
         def missing(parameter: float) -> float:
-            """Return by how much the log-odds of the boundary are short of those of p; negative where they are not."""
+            """Return by how much the log-odds of the boundary are short of those of p; negative if they are not."""
             member = self.base.with_parameter(parameter)
             if q == 0.0 and math.isinf(member.parameter_of(member.max_power(0.0)[0], 0.0)):
                 return most  # the member forbids on x every event that is impossible on y
@@ -359,8 +359,7 @@ def _pure_epsilon(delta: Array | float, p: Array, p_rest: Array, q: Array, q_res
     """Return the least ε for which both lines of (ε, δ)-DP reach p at q."""
     forward = np.log(np.maximum(p - delta, 0.0)) - np.log(q)
     backward = np.log(np.maximum(q_rest - delta, 0.0)) - np.log(p_rest)
-    larger: Array = np.fmax(forward, backward)
-    return larger
+    return np.asarray(np.fmax(forward, backward))
 
 
 def excess_delta(epsilon: Array | float, p: Array, p_rest: Array, q: Array, q_rest: Array) -> Array:
@@ -523,7 +522,7 @@ def _tight_mu(epsilon: float, delta: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class GaussianDP(ParametricClaim):
-    """Claim of μ-Gaussian differential privacy: x and y are at least as hard to distinguish as N(μ, 1) and N(0, 1).
+    """Gaussian differential privacy of μ: x and y are at least as hard to distinguish as N(μ, 1) and N(0, 1).
 
     Parameters
     ----------

@@ -79,8 +79,7 @@ class ProbabilityPreservation(ParametricClaim):
 
     def _parameter_of(self, p: Array, p_complement: Array, q: Array, q_complement: Array) -> Array:
         (log_p, log_p_rest), (log_q, log_q_rest) = _logs(p, p_complement), _logs(q, q_complement)
-        larger: Array = np.fmax(log_p / self._exponent - log_q, log_q_rest / self._exponent - log_p_rest)
-        return larger
+        return np.asarray(np.fmax(log_p / self._exponent - log_q, log_q_rest / self._exponent - log_p_rest))
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +141,7 @@ class NFoldComposition(ParametricClaim):
 
     def _parameter_of(self, p: Array, p_complement: Array, q: Array, q_complement: Array) -> Array:
         log_p, log_q = _logs(p, p_complement)[0], _logs(q, q_complement)[0]
-        found: Array = (log_p - log_q) / (2.0 * np.sqrt(-self.n * log_q))
-        return found
+        return np.asarray((log_p - log_q) / (2.0 * np.sqrt(-self.n * log_q)))
 
 
 def _logs(q: Array, q_complement: Array) -> tuple[Array, Array]:

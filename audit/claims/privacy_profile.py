@@ -1,8 +1,7 @@
 """Claims given as curves: a privacy profile δ(ε), or a trade-off curve.
 
-These claims have no parameter to bound, so their privacy parameter is an excess: the amount by which every δ of the
-profile, or every power of the curve, must be raised before the counts no longer refute the claim. The claim itself has
-excess 0.
+These claims have no parameter to bound. Their privacy parameter is an excess: the least amount to add to every δ of the
+profile, or to every power of the curve, so that the counts no longer refute the claim. The claim itself has excess 0.
 
 Proof: docs/proofs/boundaries.md
 """

@@ -71,8 +71,7 @@ class Coins:
     def divergence(self, order: Array, logit: Array) -> Array:
         """Return the larger of D_a(p‖q) and D_a(q‖p), ≥ 0, for log-odds of p ≥ q; all arguments broadcast."""
         parts, excess = self._parts(logit), order - 1.0
-        found: Array = np.maximum(parts.ratio + _log_sum(parts, excess * parts.apart) / excess, 0.0)
-        return found
+        return np.asarray(np.maximum(parts.ratio + _log_sum(parts, excess * parts.apart) / excess, 0.0))
 
     def most(self, order: Array, divergence: Array) -> Array:
         """Return an upper bound on the log-odds of the largest p with both divergences at most τ; all broadcast."""
@@ -192,8 +191,7 @@ def probabilities(logit: Array) -> tuple[Array, Array]:
 def _nearby(log_orders: Array, reach: Array) -> Array:
     """Return a grid within `reach` of these orders, of the shape (tried, …)."""
     middle = np.minimum(np.maximum(log_orders, _LOG_ORDERS[0] + reach), _LOG_ORDERS[-1] - reach)
-    found: Array = middle + np.multiply.outer(_AROUND, reach)
-    return found
+    return np.asarray(middle + np.multiply.outer(_AROUND, reach))
 
 
 def _log_sum(parts: _Parts, fall: Array) -> Array:

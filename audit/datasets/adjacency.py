@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import math
-import numbers
 import re
 from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, Literal, TypeAlias
+from typing import Any, ClassVar, Final, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from ..errors import AdjacencyError, OptionError
 from ..events.named_parts import is_foreign_array
 from ..events.outputs import outcome_key
 from ..options import as_number, is_whole
 from ..printing import did_you_mean, shorten
+from .contents import distance_of
 from .description import difference, edges_of, entry_difference, nodes_of
 from .rows import (
     as_numpy,
@@ -30,9 +29,6 @@ from .rows import (
     symmetric_difference,
     without_common_ends,
 )
-
-FloatArray: TypeAlias = npt.NDArray[np.float64]
-_WHOLE = 2.0**53  # doubles represent every whole number up to here
 
 
 class Adjacency(ABC):
@@ -304,18 +300,9 @@ class Within(Adjacency):
                 norm=self.norm,
             )
         order = {"l1": 1, "l2": 2, "linf": np.inf}[self.norm]
-        moved = np.linalg.norm(_steps(as_numpy(x), as_numpy(y), a, b).ravel(), ord=order) if a.size else 0.0
-        return float(moved) / self.radius
-
-
-def _steps(x: Any, y: Any, a: FloatArray, b: FloatArray) -> FloatArray:
-    """Return x − y, in exact integers where whole numbers exceed the precision of doubles."""
-    if a.size and max(np.abs(a).max(), np.abs(b).max()) > _WHOLE:
-        p, q = np.asarray(x, dtype=object), np.asarray(y, dtype=object)
-        if all(isinstance(value, numbers.Integral) for side in (p, q) for value in side.flat):
-            exact = [int(one) - int(other) for one, other in zip(p.flat, q.flat, strict=True)]
-            return np.array(exact, dtype=np.float64)
-    return a - b
+        exact = distance_of(as_numpy(x), as_numpy(y))  # None for texts of numbers
+        moved = np.abs(a - b) if exact is None else exact
+        return float(np.linalg.norm(moved.ravel(), ord=order)) / self.radius if a.size else 0.0
 
 
 # Graphs that differ by one edge, or by one node with all its edges.

@@ -1,39 +1,53 @@
-"""Contents of a dataset in a form that can be compared later.
+"""Contents of a value, a dataset or an output, in a form that can be compared later.
 
 In doubt, no difference is asserted: contents that cannot be compared count as different when x is compared with y, and
-as unchanged when a dataset is compared with itself.
+as unchanged when a dataset is compared with itself. Outputs are read as a form and their numbers. The form has all
+else: types of containers, keys and labels, shapes, texts. Two outputs are compared number by number only if their forms
+agree.
+
+Proof: docs/proofs/replay.md
 """
 
 from __future__ import annotations
 
 import array
+import copy
 import enum
 import hashlib
+import math
+import struct
 from collections import Counter, deque
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, is_dataclass, replace
 from datetime import date, time, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from itertools import chain
 from operator import itemgetter
-from typing import Any
+from typing import Any, Final, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
-from ..events.named_parts import column_of, is_tensor, marks_of_tensor, numpy_of
+from ..events.named_parts import column_of, is_tensor, marks_of_tensor, numpy_of, outcome_key
 from .rows import PLAIN, collected, columns_by_name, is_frame_of_columns, is_graph, is_of_pandas, parts_of_pandas
 
+Floats: TypeAlias = npt.NDArray[np.float64]
+
+LARGEST_EXACT: Final = 2**53
+"""The largest size of whole numbers up to which doubles hold all."""
 _DEEPEST = 60  # levels of nested objects that are read
 _IDENTITY: Any = object.__eq__
-_WITH_A_VALUE = (int, float, complex, str, bytes, Decimal, Fraction, date, time, timedelta)  # plus any attributes
+_LEAVES = (complex, Decimal, Fraction, date, time, timedelta)  # equal ones may show other digits, zeros or time zones
+_WITH_A_VALUE = (int, float, str, bytes)  # plus any attributes
+_BUILTIN = frozenset({list, tuple, dict, set, frozenset, np.ndarray})  # which hold nothing beside what they show
 _OF_PANDAS = frozenset({"NAType", "NaTType", "Timestamp", "Timedelta"})  # immutable items of its columns
 _NUMBERS_AND_PLAIN = PLAIN | {float}
 
 
 def hold_the_same(x: Any, y: Any) -> bool:
     """Return whether two datasets certainly agree, including private attributes and the order of dictionaries."""
-    return _are_same(_read(x, whole=True), _read(y, whole=True), in_doubt=False)
+    return _are_same(_Reader(True).read(x), _Reader(True).read(y), in_doubt=False)
 
 
 class Kept:
@@ -42,11 +56,18 @@ class Kept:
     __slots__ = ("content", "dataset")
 
     def __init__(self, dataset: Any) -> None:
-        self.dataset, self.content = dataset, _read(dataset, whole=False)
+        self.dataset, self.content = dataset, _Reader(False).read(dataset)
 
     def has_changed(self) -> bool:
         """Return whether the contents of the dataset have certainly changed."""
-        return not _are_same(self.content, _read(self.dataset, whole=False), in_doubt=True)
+        return not _are_same(self.content, _Reader(False).read(self.dataset), in_doubt=True)
+
+
+def _form_and_numbers(output: Any) -> tuple[Any, list[Any]] | None:
+    """Return the form of an output, and its numbers in a row; None if a type does not say when two are equal."""
+    numbers: list[Any] = []
+    form = None if isinstance(output, NotCopied) else _Reader(True, True, numbers).read(output)
+    return None if form is None else (form, numbers)
 
 
 def _are_same(a: Any, b: Any, *, in_doubt: bool) -> bool:
@@ -56,45 +77,6 @@ def _are_same(a: Any, b: Any, *, in_doubt: bool) -> bool:
         return bool(a == b)
     except Exception:  # a user's __eq__ may raise anything
         return in_doubt
-
-
-def _read(dataset: Any, *, whole: bool) -> Any:
-    """Return the contents of a dataset in a form that can be compared, or None if they cannot be read.
-
-    The `whole` includes the order of dictionaries, and private attributes, in which objects cache results.
-    """
-    try:
-        return _content(dataset, whole, 0)
-    except Exception:  # a user's attributes may raise anything, and a dataset may contain itself
-        return None
-
-
-def _content(value: Any, whole: bool, depth: int) -> Any:
-    kind = type(value)
-    if kind in PLAIN:
-        return kind, value
-    if kind is float:  # the hexadecimal text of NaN equals itself
-        return kind, value.hex()
-    if isinstance(value, np.generic):
-        return kind, value.tobytes()
-    if depth > _DEEPEST or isinstance(value, (type, enum.Enum)):
-        return _Itself(value)
-    for read in (_of_array, _of_collection):
-        content = read(value, whole, depth)
-        if content is not None:
-            return kind, content, _of_attributes(value, whole, depth)
-    table = _of_table(collected(value), whole, depth)
-    return _of_object(value, whole, depth) if table is None else (kind, table)
-
-
-def _of_array(value: Any, whole: bool, depth: int) -> Any:
-    if isinstance(value, np.ma.MaskedArray):
-        return tuple(_of_array(part, whole, depth) for part in (np.asarray(value.data), np.ma.getmaskarray(value)))
-    if not isinstance(value, np.ndarray):
-        return None
-    if value.dtype.hasobject:
-        return value.shape, value.dtype.str, _of_items(value.ravel().tolist(), whole, depth)
-    return value.shape, value.dtype.str, _digest(value)
 
 
 def _digest(values: Any) -> bytes:
@@ -118,91 +100,164 @@ def without_padding(values: Any) -> Iterator[Any]:
         yield values
 
 
-def _of_collection(value: Any, whole: bool, depth: int) -> Any:
-    if isinstance(value, (list, tuple, deque, bytearray, array.array)):
-        return _of_items(list(value), whole, depth)
-    if isinstance(value, dict):
-        order = _of_items(list(value), whole, depth) if whole else None
-        return order, {key: _content(held, whole, depth + 1) for key, held in value.items()}
-    if isinstance(value, (set, frozenset)):
-        return frozenset(value), Counter(map(type, value))
-    return None
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Reads values; `whole` with the order of dictionaries, and private attributes, in which objects cache results."""
 
+    whole: bool
+    is_strict: bool = False  # whether an object that equals nothing but itself cannot be read
+    numbers: list[Any] | None = None  # takes the numbers, which are a part of the content otherwise
 
-def _of_items(items: list[Any], whole: bool, depth: int) -> Any:
-    kinds = set(map(type, items))
-    if kinds == {float}:
-        return len(items), _digest(np.array(items))
-    if all(kind in PLAIN or kind.__name__ in _OF_PANDAS for kind in kinds):
-        return tuple(items), tuple(map(type, items)) if len(kinds) > 1 else kinds
-    if kinds <= _NUMBERS_AND_PLAIN:
-        numbers = [item for item in items if type(item) is float]
-        others = tuple(item for item in items if type(item) is not float)
-        return tuple(map(type, items)), _digest(np.array(numbers)), others
-    rows = _of_rows(items, kinds, whole, depth)
-    return [_content(item, whole, depth + 1) for item in items] if rows is None else rows
+    def read(self, value: Any) -> Any:
+        """Return the contents in a form that can be compared, or None if they cannot be read."""
+        try:
+            return self.content(value, 0)
+        except Exception:  # a user's attributes may raise anything, and a dataset may contain itself
+            return None
 
+    def content(self, value: Any, depth: int) -> Any:
+        kind = type(value)
+        if self.numbers is not None and (kind is float or kind is int):
+            self.numbers.append(value)
+            return kind
+        if kind in PLAIN:
+            return kind, value
+        if kind is float:  # the hexadecimal text of NaN equals itself
+            return kind, value.hex()
+        if isinstance(value, np.generic):
+            return kind, self._of_array(np.asarray(value), depth)
+        if isinstance(value, (type, enum.Enum)):
+            return _Itself(value)
+        if depth > _DEEPEST:
+            return self._itself(value)
+        for read in (self._of_array, self._of_collection):
+            content = read(value, depth)
+            if content is not None:
+                return kind, content, None if kind in _BUILTIN else self._of_attributes(value, depth)
+        table = self._of_table(collected(value), depth)
+        if table is None:
+            return kind, self._of_object(value, depth)
+        has_more = self.is_strict and not hasattr(value, "to_numpy")
+        return kind, table, self._of_attributes(value, depth) if has_more else None
 
-def _of_rows(rows: list[Any], kinds: set[type], whole: bool, depth: int) -> Any:
-    """Read tuples, lists, or dictionaries with the same keys as one flat sequence; None for other rows."""
-    if depth > _DEEPEST:
+    def _label(self, value: Any, depth: int) -> Any:
+        """Read a name, or a place, whose numbers belong to the form."""
+        return replace(self, numbers=None).content(value, depth + 1)
+
+    def _itself(self, value: Any) -> _Itself:
+        if self.is_strict:
+            raise TypeError(f"a {type(value).__name__} equals nothing but itself")
+        return _Itself(value)
+
+    def _of_array(self, value: Any, depth: int) -> Any:
+        if isinstance(value, np.ma.MaskedArray):
+            parts = np.asarray(value.data), np.ma.getmaskarray(value)
+            return *(self._of_array(part, depth) for part in parts), repr(value.fill_value)
+        if not isinstance(value, np.ndarray):
+            return None
+        if value.dtype.names is not None:
+            return value.dtype, [self._of_array(value[name], depth) for name in value.dtype.names]
+        if value.dtype.hasobject:
+            return value.shape, value.dtype, self._of_items(value.ravel().tolist(), depth)
+        if self.numbers is None or value.dtype.kind not in "iufc":
+            return value.shape, value.dtype, _digest(value)
+        for part in (value.real, value.imag) if value.dtype.kind == "c" else (value,):
+            self.numbers.extend(part.reshape(-1).tolist())
+        return value.shape, value.dtype
+
+    def _of_collection(self, value: Any, depth: int) -> Any:
+        if isinstance(value, (list, tuple, deque, bytearray, array.array)):
+            beside = getattr(value, "typecode", None), getattr(value, "maxlen", None)
+            return *beside, self._of_items(list(value), depth)
+        if isinstance(value, Mapping):
+            order = self._label(list(value), depth) if self.whole else None
+            factory = getattr(getattr(value, "default_factory", None), "__qualname__", None)
+            return order, factory, {key: self.content(held, depth + 1) for key, held in value.items()}
+        if isinstance(value, (set, frozenset)):
+            zeros = frozenset(repr(each) for each in value if isinstance(each, (float, np.floating)) and each == 0.0)
+            return frozenset(value), Counter(map(type, value)), zeros
+        if isinstance(value, (range, slice)):  # equal to some that show other arguments
+            return self._label(list(value.__reduce__()[1]), depth)
         return None
-    if kinds in ({tuple}, {list}):
-        return kinds, tuple(map(len, rows)), _of_items(list(chain.from_iterable(rows)), whole, depth + 1)
-    if kinds == {dict}:
-        keys = dict.fromkeys(map(tuple, rows))
-        first = next(iter(keys))
-        if first and len({frozenset(each) for each in keys}) == 1 and all(type(key) is str for key in first):
-            order = (tuple(keys) if len(keys) == 1 else tuple(map(tuple, rows))) if whole else None
-            held = map(itemgetter(*sorted(first)), rows)
-            values = list(held) if len(first) == 1 else list(chain.from_iterable(held))
-            return order, sorted(first), len(rows), _of_items(values, whole, depth + 1)
-    return None
 
+    def _of_items(self, items: list[Any], depth: int) -> Any:
+        kinds = set(map(type, items))
+        rows: Any = None
+        if self.numbers is None:
+            if kinds == {float}:
+                return len(items), _digest(np.array(items))
+            if all(kind in PLAIN or kind.__name__ in _OF_PANDAS for kind in kinds):
+                return tuple(items), tuple(map(type, items)) if len(kinds) > 1 else kinds
+            if kinds <= _NUMBERS_AND_PLAIN:
+                numbers = [item for item in items if type(item) is float]
+                others = tuple(item for item in items if type(item) is not float)
+                return tuple(map(type, items)), _digest(np.array(numbers)), others
+            rows = self._of_rows(items, kinds, depth)
+        return [self.content(item, depth + 1) for item in items] if rows is None else rows
 
-def _of_table(value: Any, whole: bool, depth: int) -> Any:
-    """Read frames, columns and graphs through their public interface, because their internals may be rearranged."""
-    if is_graph(value):
-        edges = value.edges(data=True, keys=True) if value.is_multigraph() else value.edges(data=True)
-        parts = [list(value.nodes(data=True)), list(edges), getattr(value, "graph", None)]
-    elif hasattr(value, "iloc") or (is_of_pandas(value) and hasattr(value, "names")):
-        parts = parts_of_pandas(value)
-    elif is_frame_of_columns(value):
-        parts = [part for column in (columns_by_name(value) or {}).values() for part in _of_polars(column)]
-    elif hasattr(value, "null_count"):
-        parts = _of_polars(value)
-    elif is_tensor(value):
-        parts = [numpy_of(value), *marks_of_tensor(value)]
-    elif hasattr(value, "__array__"):
-        parts = [np.asarray(value), _Itself(value) if whole else getattr(value, "name", None)]
-    else:
+    def _of_rows(self, rows: list[Any], kinds: set[type], depth: int) -> Any:
+        """Read tuples, lists, or dictionaries with the same keys as one flat sequence; None for other rows."""
+        if depth > _DEEPEST:
+            return None
+        if kinds in ({tuple}, {list}):
+            return kinds, tuple(map(len, rows)), self._of_items(list(chain.from_iterable(rows)), depth + 1)
+        if kinds == {dict}:
+            keys = dict.fromkeys(map(tuple, rows))
+            first = next(iter(keys))
+            if first and len({frozenset(each) for each in keys}) == 1 and all(type(key) is str for key in first):
+                order = (tuple(keys) if len(keys) == 1 else tuple(map(tuple, rows))) if self.whole else None
+                held = map(itemgetter(*sorted(first)), rows)
+                values = list(held) if len(first) == 1 else list(chain.from_iterable(held))
+                return order, sorted(first), len(rows), self._of_items(values, depth + 1)
         return None
-    return [_content(part, whole, depth + 1) for part in parts]
 
+    def _of_table(self, value: Any, depth: int) -> Any:
+        """Read frames, columns and graphs through their public interface, because their internals may be rearranged."""
+        labels: list[Any] = []
+        values: list[Any] = []
+        if is_graph(value) and not self.is_strict:  # else it may have attributes beside what is read
+            edges = value.edges(data=True, keys=True) if value.is_multigraph() else value.edges(data=True)
+            labels = [list(value.nodes(data=True)), list(edges), getattr(value, "graph", None)]
+        elif hasattr(value, "iloc") or (is_of_pandas(value) and hasattr(value, "names")):
+            labels, values = parts_of_pandas(value)
+        elif is_frame_of_columns(value) or hasattr(value, "null_count"):
+            columns = (columns_by_name(value) or {}).values() if is_frame_of_columns(value) else [value]
+            labels = [(column.name, str(column.dtype)) for column in columns]
+            values = [column_of(column) for column in columns]
+        elif is_tensor(value):
+            labels, values = marks_of_tensor(value), [numpy_of(value)]
+        elif hasattr(value, "__array__") and (hasattr(value, "to_numpy") or not self.is_strict):
+            labels, values = [getattr(value, "name", None), str(getattr(value, "dtype", ""))], [np.asarray(value)]
+            labels += [_Itself(value)] if self.whole and not self.is_strict else []
+        else:
+            return None
+        return self._label(labels, depth), [self.content(part, depth + 1) for part in values]
 
-def _of_polars(column: Any) -> list[Any]:
-    return [column.name, str(column.dtype), column_of(column)]
+    def _of_object(self, value: Any, depth: int) -> Any:
+        """Read an object by its attributes; an object without attributes by its equality or its identity."""
+        held = None if callable(value) else self._of_attributes(value, depth)
+        if self.numbers is not None and isinstance(value, (int, float, complex)):
+            parts = [value.real, value.imag] if isinstance(value, complex) else [value.real]
+            self.numbers.extend(parts)
+            return held
+        if isinstance(value, _LEAVES):
+            return outcome_key(value), repr(value), held
+        is_alone = type(value).__eq__ is _IDENTITY and not is_dataclass(value)
+        if callable(value) or (is_alone and (held is None or self.is_strict)) or hasattr(value, "__next__"):
+            return self._itself(value) if self.is_strict or held is None else (None, held)
+        has_a_value = held is None or isinstance(value, _WITH_A_VALUE) or (self.is_strict and not is_dataclass(value))
+        return value if has_a_value else None, held
 
-
-def _of_object(value: Any, whole: bool, depth: int) -> Any:
-    """Read an object by its attributes; an object without attributes by its equality or its identity."""
-    kind = type(value)
-    held = None if callable(value) else _of_attributes(value, whole, depth)
-    if held is None:
-        return _Itself(value) if callable(value) or kind.__eq__ is _IDENTITY else (kind, value)
-    return kind, value if isinstance(value, _WITH_A_VALUE) else None, held
-
-
-def _of_attributes(value: Any, whole: bool, depth: int) -> Any:
-    """Read the instance attributes of an object, private attributes only if `whole`; None if it has no attributes."""
-    slots = (owner.__dict__.get("__slots__", ()) for owner in type(value).__mro__)
-    names = [name for own in slots for name in ([own] if isinstance(own, str) else own)]
-    held = {name: getattr(value, name) for name in names if hasattr(value, name) and not name.startswith("__")}
-    held |= dict(getattr(value, "__dict__", {}))
-    if not held:
-        return None
-    shown = {name: part for name, part in held.items() if whole or not name.startswith("_")}
-    return _Attributes({name: _content(part, whole, depth + 1) for name, part in shown.items()}, whole)
+    def _of_attributes(self, value: Any, depth: int) -> Any:
+        """Read the attributes of an object, private attributes only if `whole`; None if it has no attributes."""
+        slots = (owner.__dict__.get("__slots__", ()) for owner in type(value).__mro__)
+        names = [name for own in slots for name in ([own] if isinstance(own, str) else own)]
+        held = {name: getattr(value, name) for name in names if hasattr(value, name) and not name.startswith("__")}
+        held |= dict(getattr(value, "__dict__", {}))
+        if not held:
+            return None
+        shown = {name: part for name, part in held.items() if self.whole or not name.startswith("_")}
+        return _Attributes({name: self.content(part, depth + 1) for name, part in shown.items()}, self.whole)
 
 
 @dataclass(slots=True, eq=False)
@@ -228,3 +283,124 @@ class _Attributes:
         if self.is_whole:
             return self.held == other.held
         return all(name in other.held and held == other.held[name] for name, held in self.held.items())
+
+
+# Outputs of single runs: copies of them, whether two are equal, and their numbers.
+
+
+@dataclass(frozen=True, slots=True)
+class NotCopied:
+    """Stands for an output that cannot be copied, which the next run may change."""
+
+    kind: str
+
+
+def kept(output: Any) -> Any:
+    """Return a copy of an output, which later runs cannot change; `NotCopied` if it cannot be copied."""
+    if type(output) in (float, int, str, bool, type(None)):
+        return output
+    try:
+        held = copy.deepcopy(output)
+    except Exception:  # an object's own copying may raise anything
+        return NotCopied(type(output).__name__)
+    is_whole = type(output) is np.ndarray or same_output(output, held) is not False  # a copy may leave attributes out
+    return held if is_whole else NotCopied(type(output).__name__)
+
+
+def _in_one_form(first: Any, second: Any) -> tuple[list[Any], list[Any]] | bool | None:
+    """Return the numbers of two outputs; False if they differ in form, and None if a type does not say."""
+    one, other = _form_and_numbers(first), _form_and_numbers(second)
+    if one is None or other is None:
+        return None
+    (form, numbers), (other_form, other_numbers) = one, other
+    try:
+        is_same = bool(form == other_form)
+    except Exception:  # an output's own comparison may raise anything
+        return None
+    return (numbers, other_numbers) if is_same and len(numbers) == len(other_numbers) else False
+
+
+def same_output(first: Any, second: Any) -> bool | None:
+    """Return whether two outputs agree in form and numbers, with the bits of NaN; None if a type does not say."""
+    numbers = _in_one_form(first, second)
+    if not isinstance(numbers, tuple):
+        return numbers
+    pairs = zip(*numbers, strict=True)  # whole numbers of any size are compared exactly
+    return all((a == b and a != 0) or ((a == b or (a != a and b != b)) and _bits(a) == _bits(b)) for a, b in pairs)
+
+
+def same_form(first: Any, second: Any) -> bool:
+    """Return whether two outputs differ in the values of their numbers only; not if a type does not say."""
+    return isinstance(_in_one_form(first, second), tuple)
+
+
+def numbers_of(output: Any) -> Floats | None:
+    """Return the numbers of an output in a row; None if a part has no form, or a number is too large for a double."""
+    read = _form_and_numbers(output)
+    if read is None or any(isinstance(number, int) and abs(number) > LARGEST_EXACT for number in read[1]):
+        return None
+    return np.array(read[1], dtype=np.float64)
+
+
+def is_of_single_precision(output: Any) -> bool:
+    """Return whether an output has numbers of less precision than doubles."""
+    form = repr(_form_and_numbers(output))
+    return "float32" in form or "float16" in form
+
+
+def output_distance(first: Any, second: Any) -> float | None:
+    """Return the ℓ1 norm of the difference of two outputs; None if they differ in form or hold no numbers."""
+    a, b = numbers_of(first), numbers_of(second)
+    if a is None or b is None or not same_form(first, second):
+        return None
+    return float(np.sum(np.abs(difference(a, b))))
+
+
+def difference(y: Floats, x: Floats) -> Floats:
+    """Return y − x; 0 if both are the same infinity or NaN, the smallest number for zeros and NaN of unlike bits."""
+    are_alike = (x == y) | (np.isnan(x) & np.isnan(y))
+    with np.errstate(invalid="ignore"):
+        apart = np.where(are_alike, 0.0, y - x)
+    return np.where(are_alike & (x.view(np.int64) != y.view(np.int64)), math.ulp(0.0), apart)
+
+
+def _bits(number: float) -> bytes:
+    return struct.pack("d", number)
+
+
+def distance_of(first: Any, second: Any) -> Floats | None:
+    """Return |first − second|, element by element, infinite to NaN; None unless both are numbers of the same shape."""
+    a, b = _as_doubles(first), _as_doubles(second)
+    if a is None or b is None or a.shape != b.shape:
+        return None
+    if not (_is_large(first, a) or _is_large(second, b)):
+        with np.errstate(all="ignore"):
+            apart = np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0.0, np.abs(a - b))
+            return np.where(np.isnan(apart), math.inf, apart)
+    items = (np.asarray(value).reshape(-1).tolist() for value in (first, second))
+    return np.array([_exact_distance(p, q) for p, q in zip(*items, strict=True)], dtype=np.float64).reshape(a.shape)
+
+
+def _as_doubles(value: Any) -> Floats | None:
+    if isinstance(value, (str, bytes)) or value is None:
+        return None
+    try:
+        found = np.asarray(value)
+        return np.asarray(found, dtype=np.float64) if found.dtype.kind in "biufO" else None
+    except OverflowError:  # whole numbers beyond the doubles
+        return np.full(np.shape(value), math.inf)
+    except (TypeError, ValueError):
+        return None
+
+
+def _is_large(value: Any, numbers: Floats) -> bool:
+    return np.asarray(value).dtype.kind in "iuO" and bool(np.any(np.abs(numbers) >= LARGEST_EXACT))
+
+
+def _exact_distance(first: Any, second: Any) -> float:
+    if first == second or (first != first and second != second):
+        return 0.0
+    try:
+        return float(abs(Fraction(first) - Fraction(second)))
+    except (TypeError, ValueError, OverflowError):  # NaN, an infinity, or beyond the doubles
+        return math.inf

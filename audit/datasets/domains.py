@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from abc import ABC
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, field
 from itertools import islice, product
-from typing import Any, Literal, cast
+from typing import Any, Literal, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,8 @@ Floats = npt.NDArray[np.float64]
 
 _MOST = 10**6  # most rows, answers, nodes or cells of a dataset that a search builds again and again
 _CORNERS = 4  # representative rows in patterns; with more, there are more pairs than a search can try
+ODD = 0.15
+"""Share of the random rows that have a special number, and of the cells of `Tables` that break their declaration."""
 
 
 class Domain(ABC):  # noqa: B024  # the kinds of domain share only their purpose
@@ -30,6 +33,12 @@ class Domain(ABC):  # noqa: B024  # the kinds of domain share only their purpose
     def lists_values(self) -> bool:
         """Whether datasets consist of values that the caller listed, which may be real, instead of made up ones."""
         return bool(getattr(self, "values", ()))
+
+    def with_numbers(self, numbers: tuple[float, ...]) -> Self:
+        """Return the domain in which numbers may also be these, such as NaN."""
+        larger = copy(self)
+        object.__setattr__(larger, "numbers", numbers)
+        return larger
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +82,7 @@ class Answers(Domain):
     high: float = 2.0
     integer: bool = False
     finite: bool = False
+    numbers: tuple[float, ...] = field(default=(), init=False, repr=False, compare=False)  # special ones, of a search
 
     def __post_init__(self) -> None:
         if self.n_answers is not None:
@@ -194,6 +204,7 @@ class Rows(Domain):
     least: int = 0
     size: int | None = None
     finite: bool = False
+    numbers: tuple[float, ...] = field(default=(), init=False, repr=False, compare=False)  # special ones, of a search
 
     def __post_init__(self) -> None:
         for name in ("values", "columns"):
@@ -245,7 +256,8 @@ class Rows(Domain):
         ends = list(zip(*self.ranges, strict=True))
         opposite = [tuple(low for low, _ in ends), tuple(high for _, high in ends)]
         others = [corner for corner in islice(product(*ends), 2 * _CORNERS) if corner not in opposite]
-        return tuple(self.row(corner) for corner in dict.fromkeys([*opposite, *others][:_CORNERS]))
+        special = [(number,) * len(ends) for number in self.numbers]
+        return tuple(map(self.row, [*opposite, *special, *others[: _CORNERS - 2]]))
 
     def draw(self, rng: np.random.Generator) -> Any:
         """Draw a row: one of the values, or numbers that are at an end, in the middle or uniform in the range."""
@@ -254,7 +266,10 @@ class Rows(Domain):
         width = len(self.ranges[0])
         shares = np.where(rng.random(width) < 0.5, rng.integers(0, 3, width) / 2, rng.random())
         low, high = (np.array(end, dtype=np.float64) for end in self.ranges)
-        return self.row((low + shares * (high - low)).tolist())
+        parts = (low + shares * (high - low)).tolist()
+        if self.numbers and rng.random() < ODD:
+            parts[int(rng.integers(width))] = self.numbers[int(rng.integers(len(self.numbers)))]
+        return self.row(parts)
 
     def row(self, parts: Iterable[float]) -> Any:
         """Return the row with these numbers, one for each column."""

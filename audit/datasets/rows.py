@@ -231,11 +231,12 @@ def is_of_pandas(value: Any) -> bool:
     return _is_defined_by_pandas(value) and (is_frame(value) or (hasattr(value, "dtype") and hasattr(value, "tolist")))
 
 
-def parts_of_pandas(value: Any) -> list[Any]:
-    """Return the parts that define a pandas frame, column or index, without cached results."""
+def parts_of_pandas(value: Any) -> tuple[list[Any], list[Any]]:
+    """Return the labels and the values that define a pandas frame, column or index, without cached results."""
     if is_frame(value):
         columns = [parts_of_pandas(value.iloc[:, place]) for place in range(len(value.columns))]
-        return [value.columns, value.index, columns, dict(value.attrs)]
+        labels = [value.columns, value.index, dict(value.attrs), [of_column for of_column, _ in columns]]
+        return labels, [part for _, values in columns for part in values]
     if isinstance(value.dtype, np.dtype) and value.dtype.kind in "biufcmM":
         values: Any = np.asarray(value)
     elif hasattr(value.dtype, "tz"):  # the zone is in the name of the type
@@ -244,7 +245,8 @@ def parts_of_pandas(value: Any) -> list[Any]:
         values = [("NA",) if type(item).__name__ == "NAType" else item for item in value.tolist()]
     categories = getattr(value.dtype, "categories", None)
     kinds = [type(value).__name__, str(value.dtype), None if categories is None else list(categories)]
-    return [*kinds, values, *([list(value.names)] if hasattr(value, "names") else [value.name, value.index])]
+    beside = [list(value.names)] if hasattr(value, "names") else [value.name, value.index, dict(value.attrs)]
+    return [*kinds, *beside], [values]
 
 
 def _is_defined_by_pandas(value: Any) -> bool:

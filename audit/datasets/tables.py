@@ -9,7 +9,6 @@ import itertools
 import math
 import numbers
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -21,7 +20,7 @@ from ..extras import require
 from ..known_options import with_known_options
 from ..options import check_fields, in_a_tuple
 from ..printing import shorten
-from .domains import Domain, check_numbers_of_rows, check_range, check_whole, in_order
+from .domains import ODD, Domain, check_numbers_of_rows, check_range, check_whole, in_order
 from .rows import as_list, columns_by_name, is_frame
 
 Codes: TypeAlias = npt.NDArray[np.int64]
@@ -291,7 +290,6 @@ Oddity = Literal["beyond", "new", "missing"]
 Form = Literal["frame", "columns", "rows", "tuples"]
 
 _FAR = 10  # widths of the range between its end and a number far outside
-_ODD = 0.15  # share of the cells of a random row that are outside the declared values
 _NEW = "value outside the domain"
 
 
@@ -344,7 +342,7 @@ class Tables(Domain):
     form: Form = "frame"
     outside: tuple[Oddity, ...] = ("beyond", "new", "missing")
     _corners: tuple[Row, ...] = field(init=False, repr=False, compare=False)
-    _numbers: tuple[float, ...] = field(init=False, repr=False, compare=False)
+    numbers: tuple[float, ...] = field(init=False, repr=False, compare=False)
 
     def __init__(
         self,
@@ -378,7 +376,7 @@ class Tables(Domain):
                 f'outside={shorten(unknown[0])} is unknown; use "beyond" (numbers), "new" (categories) or "missing".',
                 outside=self.outside,
             )
-        object.__setattr__(self, "_numbers", ())
+        object.__setattr__(self, "numbers", ())
         object.__setattr__(self, "_corners", tuple(self._rows_at_corners()))
 
     @property
@@ -438,10 +436,9 @@ class Tables(Domain):
 
     def with_numbers(self, numbers: tuple[float, ...]) -> Tables:
         """Return the domain in which rows may also hold these numbers, such as NaN."""
-        larger = copy(self)
+        larger = Domain.with_numbers(self, numbers)
         usual, odd = self._corners[:2], self._corners[2:]
         object.__setattr__(larger, "_corners", (*usual, *map(self.row_of, numbers), *odd))
-        object.__setattr__(larger, "_numbers", numbers)
         return larger
 
     @property
@@ -455,8 +452,8 @@ class Tables(Domain):
 
     def _cell(self, column: Column, rng: np.random.Generator) -> Any:
         odd = [cell for cell in (self._far(column), self._missing(column)) if cell is not _NONE]
-        odd += self._numbers if column in self.columns_of_floats else ()
-        if odd and rng.random() < _ODD:
+        odd += self.numbers if column in self.columns_of_floats else ()
+        if odd and rng.random() < ODD:
             return odd[int(rng.integers(len(odd)))]
         if isinstance(column, CategoricalColumn):
             return column.values[int(rng.integers(len(column.values)))]

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
-from ..clock import now
+from ..claims.claim import Array
 from ..events.outputs import Outputs, merge
 from ..floating_point_errors import with_own_arithmetic
 from ..health.findings import HealthCheck, checks_to_ignore
@@ -22,11 +22,8 @@ from ..known_options import with_known_options
 from ..options import Progress, checked_seed
 from ..random_streams import Stream, seed_of_coins, sequence_of
 from ..results.statement_result import Point, StatementResult
-from ..sampling.object_identity import provenance_of, source_of, versions
 from ..sampling.sampler import Sampler, as_sampler
 from .check_noise import HALVES, as_matrix, draw_runs
-
-Array = npt.NDArray[np.float64]
 
 _FEATURES = ("values", "distances from the median")
 _LEAST = 16  # runs of a block: two calls of 8, which have successive runs, also of the 20 runs of a half of the fewest
@@ -54,8 +51,8 @@ def check_independence(
 
     - two coordinates of a vector output;
     - a coordinate of one run and a coordinate of the next run;
-    - for a block sampler, a run of one call and the same run of the next call with the same generator, which are alike
-      if the mechanism keeps or reuses noise;
+    - for a vectorised mechanism, a run of one call and the same run of the next call with the same generator, which are
+      alike if the mechanism keeps or reuses noise;
     - a run of one call and the same run of a call with another generator, which are alike if the mechanism fixes a
       seed.
 
@@ -119,7 +116,6 @@ def check_independence(
     >>> result.is_refuted, result.worst.at
     (True, 'coordinates: values of 0 and values of 1')
     """
-    started = now()
     sampler, seed = as_sampler(mechanism, name), checked_seed(seed)
     twice = replace(sampler, call=cast(Any, _TwoCalls(sampler))) if sampler.is_block else sampler
     drawn = draw_runs(twice, dataset, runs, seed, jobs, progress, checks_to_ignore(ignore), least=_LEAST)
@@ -127,11 +123,8 @@ def check_independence(
     outputs = as_matrix(np.concatenate(merge(*sides)), sampler.name)
     calls = np.split(outputs, np.cumsum([len(part) for side in sides for part in side])[:-1])
     varying = np.flatnonzero((outputs != outputs[0]).any(axis=0))
-    kinds = [
-        kind
-        for kind in _kinds(outputs, calls, len(sides[0]), sampler.is_block)
-        if len(varying) > (1 if kind.is_within else 0)
-    ]
+    every = _kinds(outputs, calls, len(sides[0]), sampler.is_block)
+    kinds = [kind for kind in every if len(varying) > kind.is_within]
     rng = np.random.default_rng(sequence_of(seed_of_coins(seed, outputs.tobytes()), Stream.TIES))
     points = [_largest(kind, varying, alpha / len(kinds), rng) for kind in kinds]
     notes = [kind.meaning for kind, point in zip(kinds, points, strict=True) if point.is_outside]
@@ -139,25 +132,18 @@ def check_independence(
         still = sorted({*range(outputs.shape[1])} - {*varying.tolist()})
         what = "the output" if outputs.shape[1] == 1 else f"output coordinate {', '.join(map(str, still))}"
         notes.append(f"{what} never varies, so its noise cannot be checked; make sure that the mechanism adds noise")
-    is_shown = any(
-        point.is_outside for point in points
-    )  # a changed dataset depends on earlier runs, the noise need not
+    is_shown = any(point.is_outside for point in points)
+    # A changed dataset depends on earlier runs, the noise need not.
     findings = tuple(each for each in drawn.findings if each.check is HealthCheck.DATASET_MUTATED or not is_shown)
     notes += [HALVES] * bool(findings)
-    return StatementResult(
+    return replace(drawn, sampler=sampler, findings=findings).stated(
         statement=f"The noise of {sampler.name} is independent between coordinates, runs and calls.",
         quantity="correlation",
-        points=tuple(points) or (Point(estimate=math.nan, lower=-math.inf, upper=math.inf, low=0.0, high=0.0),),
+        points=points or [Point(estimate=math.nan, lower=-math.inf, upper=math.inf, low=0.0, high=0.0)],
         alpha=alpha,
         method="Spearman's correlations of values and of distances from the median, ties broken at random, normal "
         "distribution",
-        runs=runs,
-        seed=seed,
-        notes=tuple(notes),
-        provenance=provenance_of(sampler.function),
-        versions=versions(),
-        environment={"seconds": round(now() - started, 3), **source_of(sampler.function)},
-        findings=findings,
+        notes=notes,
     )
 
 
@@ -194,43 +180,20 @@ def _calls(block: Outputs, is_twice: bool) -> list[Outputs]:
 
 def _kinds(outputs: Array, calls: list[Array], n_first: int, is_twice: bool) -> list[_Kind]:
     """Return the kinds of pairs; the first `n_first` calls had other generators than the rest."""
-    kinds = [
-        _Kind(
-            "coordinates",
-            "coordinates of one output share noise: together they reveal more than is accounted for each",
-            ((outputs, outputs),),
-            is_within=True,
-        ),
-        _Kind(
-            "successive runs",
-            "successive runs depend on each other: the mechanism keeps state or reuses noise from run to run",
-            # Each run is in only one pair of a pairing, so that the pairs are independent.
-            tuple(
-                (
-                    np.concatenate([call[start:-1:2] for call in calls]),
-                    np.concatenate([call[start + 1 :: 2] for call in calls]),
-                )
-                for start in (0, 1)
-            ),
-        ),
-    ]
+    whole = np.concatenate
+    within = "coordinates of one output share noise: together they reveal more than is accounted for each"
+    kinds = [_Kind("coordinates", within, ((outputs, outputs),), is_within=True)]
+    # Each run is in only one pair of a pairing, so that the pairs are independent.
+    steps = [(whole([c[s:-1:2] for c in calls]), whole([c[s + 1 :: 2] for c in calls])) for s in (0, 1)]
+    depend = "successive runs depend on each other: the mechanism keeps state or reuses noise from run to run"
+    kinds.append(_Kind("successive runs", depend, tuple(steps)))
     if is_twice:
-        pairs = [(one[: len(two)], two) for one, two in zip(calls[::2], calls[1::2], strict=True)]
-        kinds.append(
-            _Kind(
-                "successive calls",
-                "successive calls with the same generator share noise: the mechanism keeps or reuses it",
-                ((np.concatenate([one for one, _ in pairs]), np.concatenate([two for _, two in pairs])),),
-            )
-        )
-    kinds.append(
-        _Kind(
-            "calls with other generators",
-            "calls with different generators share noise: the mechanism fixes a seed",
-            ((np.concatenate(calls[:n_first]), np.concatenate(calls[n_first:])),),
-        )
-    )
-    return kinds
+        firsts = [one[: len(two)] for one, two in zip(calls[::2], calls[1::2], strict=True)]
+        share = "successive calls with the same generator share noise: the mechanism keeps or reuses it"
+        kinds.append(_Kind("successive calls", share, ((whole(firsts), whole(calls[1::2])),)))
+    fixed = "calls with different generators share noise: the mechanism fixes a seed"
+    others = whole(calls[:n_first]), whole(calls[n_first:])
+    return [*kinds, _Kind("calls with other generators", fixed, (others,))]
 
 
 def _largest(kind: _Kind, varying: npt.NDArray[np.int64], alpha: float, rng: np.random.Generator) -> Point:

@@ -8,12 +8,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
+from ..claims.claim import Array
 from ..clock import now
 from ..errors import DatasetError, MechanismError, OptionError
 from ..events.outputs import Outputs, Raised, as_numbers, as_vectors, merge, outcome_list, outcome_words, vector_width
@@ -24,15 +25,19 @@ from ..health.run_independence import examine_draws, examine_in_order
 from ..known_options import with_known_options
 from ..options import Progress, checked_seed
 from ..printing import confidence, shorten
-from ..procedures.pilot import are_same, draw_checked
+from ..procedures.audit import are_same
+from ..procedures.fixed_size import draw_checked
 from ..progress import told
 from ..results.statement_result import Point, Series, StatementResult
 from ..sampling.draw import plan_blocks
 from ..sampling.object_identity import source_of, versions
 from ..sampling.sampler import OutputPart, Sampler, as_sampler, picked, provenance_of_part
 from ..sampling.tasks import no_blocks
-from .goodness_of_fit import (
+from .noise_distributions import (
+    GRID,
     LEAST_SIMULATED,
+    GeometricNoise,
+    NoiseDistribution,
     ad_distance,
     ad_radius,
     cell_limits,
@@ -43,7 +48,6 @@ from .goodness_of_fit import (
     ks_radius,
     least,
 )
-from .noise_distributions import GRID, GeometricNoise, NoiseDistribution
 
 _PLACES = 41
 _OUTERMOST = math.log(199)  # logit of the last level: quantiles from .5% to 99.5%
@@ -100,10 +104,6 @@ def _observed(values: Array, levels: Array) -> Array:
     found = values[np.clip(ranks, 1, len(values)) - 1]
     return np.where(ranks < 1, -np.inf, np.where(ranks > len(values), np.inf, found))
 
-
-# Series for a plot of the observed quantiles of noise against those of the claimed distribution.
-
-Array: TypeAlias = npt.NDArray[np.float64]
 
 # The scale has the largest share of alpha: privacy depends on it, and bugs affect it most often. The two distances
 # detect different faults, Anderson-Darling those of the tails. One impossible value refutes with any share.
@@ -216,41 +216,28 @@ def check_noise(
     >>> "about its square, as if the variance were passed" in result.notes[0]
     True
     """
-    started = now()
     if not isinstance(noise, NoiseDistribution):
         raise OptionError(
             f"noise={shorten(noise)} is not a distribution of noise; use an instance such as LaplaceNoise(scale=2.0)."
         )
-    sampler, seed = picked(as_sampler(mechanism, name), output), checked_seed(seed)
-    drawn = draw_runs(sampler, dataset, runs, seed, jobs, progress, checks_to_ignore(ignore))
-    outputs = np.concatenate(merge(*drawn.blocks))[:runs]
-    values = _noise(outputs, _exact_answer(answer, dataset), sampler.name)
+    sampler = picked(as_sampler(mechanism, name), output)
+    drawn = draw_runs(sampler, dataset, runs, checked_seed(seed), jobs, progress, checks_to_ignore(ignore))
+    values = _noise(drawn.outputs, _exact_answer(answer, dataset), sampler.name)
     allowed = (noise.value * (1 - tolerance), noise.value * (1 + tolerance))
     shares = {part: share * alpha for part, share in _SHARES.items()}
     scales = _scale_points(values, noise, allowed, shares["scale"])
     biases = _bias_points(values, noise, allowed, shares["bias"])
     ordered = np.sort(values, axis=None)
     shapes = _shape_points(ordered, noise, allowed, shares)
-    notes = notes_of_equal(outputs) or _notes(noise, scales, biases, shapes)
-    points = [*scales, *biases, *shapes]
-    series: Series | None = quantile_series(_on_grid(ordered, noise), noise, alpha=shares["distance"])
-    if drawn.findings:
-        points, notes, series = without_intervals(points), [HALVES], None
-    return StatementResult(
+    return drawn.result(
         statement=f"{sampler.name} adds independent {noise} to the answer.",
         quantity="noise",
-        points=tuple(points),
+        points=[*scales, *biases, *shapes],
         alpha=alpha,
         method="exact or Chernoff's limits of the scale and the mean; Kolmogorov-Smirnov (exact); "
         + _shape_method(noise, shapes),
-        runs=runs,
-        seed=seed,
-        notes=tuple(notes),
-        series=series,
-        provenance=provenance_of_part(sampler),
-        versions=versions(),
-        environment={"seconds": round(now() - started, 3), **source_of(sampler.function)},
-        findings=drawn.findings,
+        notes=notes_of_equal(drawn.outputs) or _notes(noise, scales, biases, shapes),
+        series=quantile_series(_on_grid(ordered, noise), noise, alpha=shares["distance"]),
     )
 
 
@@ -269,8 +256,38 @@ HALVES = "x and y are the first and the second half of the runs"
 class Drawn:
     """Runs on one dataset, as two lists of blocks with half of the runs each, rounded up, and failed health checks."""
 
+    sampler: Sampler
+    runs: int
+    seed: int
+    started: float  # when the first was drawn
     blocks: tuple[list[Outputs], list[Outputs]]
     findings: tuple[Finding, ...]
+
+    @property
+    def outputs(self) -> Outputs:
+        """The outputs in order, without those that rounding added."""
+        return np.concatenate(merge(*self.blocks))[: self.runs]
+
+    def result(self, *, points: Iterable[Point], notes: Iterable[str], **said: Any) -> StatementResult:
+        """Return the result; the intervals of runs that are not independent do not hold for any number of runs."""
+        if self.findings:
+            points = [replace(point, lower=-math.inf, upper=math.inf) for point in points]
+            notes, said = [HALVES], {**said, "series": None}
+        return self.stated(points=points, notes=notes, **said)
+
+    def stated(self, *, points: Iterable[Point], notes: Iterable[str], **said: Any) -> StatementResult:
+        """Return the result of these points and notes."""
+        return StatementResult(
+            points=tuple(points),
+            notes=tuple(notes),
+            runs=self.runs,
+            seed=self.seed,
+            provenance=provenance_of_part(self.sampler),
+            versions=versions(),
+            environment={"seconds": round(now() - self.started, 3), **source_of(self.sampler.function)},
+            findings=self.findings,
+            **said,
+        )
 
 
 def draw_runs(
@@ -285,7 +302,7 @@ def draw_runs(
     least: int = 1,
 ) -> Drawn:
     """Draw runs on one dataset in as many blocks as in an audit, of at least `least` runs: shared noise shows."""
-    half, snapshot = -(-runs // 2), take_snapshot(dataset, dataset)
+    started, half, snapshot = now(), -(-runs // 2), take_snapshot(dataset, dataset)
     plan = plan_blocks(sampler, dataset, dataset, seed, jobs, runs=half)
     with told(progress, sampler.name, runs) as (tell, _):
         blocks = draw_checked(plan.in_blocks(max(plan.block, least)), half)
@@ -293,12 +310,8 @@ def draw_runs(
             tell(runs)
     names = plan.sampler.column_names
     findings = examine_draws(snapshot, plan.changed, blocks, (no_blocks(), no_blocks()), ignored, names)
-    return Drawn(blocks, findings or examine_in_order([*blocks[0], *blocks[1]], ignored, names))
-
-
-def without_intervals(points: list[Point]) -> list[Point]:
-    """Return the points of runs that are not independent, whose intervals do not hold for any number of runs."""
-    return [replace(point, lower=-math.inf, upper=math.inf) for point in points]
+    findings = findings or examine_in_order([*blocks[0], *blocks[1]], ignored, names)
+    return Drawn(sampler, runs, seed, started, blocks, findings)
 
 
 def notes_of_equal(outputs: Outputs) -> list[str]:
@@ -526,7 +539,7 @@ def _notes(distribution: NoiseDistribution, scales: list[Point], biases: list[Po
     if is_biased:
         notes.append(
             f"the mean of the noise is off by {bias.estimate:.3g}: the outputs are biased, or `answer` is not the "
-            "exact answer; scale and shape are measured around `answer`, so a bias alone can change them"
+            "exact answer. Scale and shape are measured around `answer`, so the bias may explain their deviation"
         )
     if scale.is_outside:
         found = f"{scale.at} {scale.estimate:.4g}, claimed {distribution.value:.4g}{_guess(distribution, scale)}"
@@ -534,12 +547,13 @@ def _notes(distribution: NoiseDistribution, scales: list[Point], biases: list[Po
             notes.append(f"less noise than claimed ({found}): privacy is lost")
         else:
             notes.append(
-                f"more noise than claimed ({found}): utility is lost, but privacy is not if the noise has the claimed "
+                f"more noise than claimed ({found}): utility is lost; privacy is kept if the noise has the claimed "
                 "shape"
             )
     if any(point.is_outside for point in shapes) and not is_biased:
         notes.append(
-            "the shape is compared with the claimed distribution including its scale, so a wrong scale alone changes it"
+            "the shape is compared with the claimed distribution at its claimed scale, so the wrong scale may explain "
+            "it"
             if scale.is_outside
             else "the scale fits but the shape does not: a guarantee based on this distribution fails for any scale"
         )

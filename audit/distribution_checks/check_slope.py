@@ -14,9 +14,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import logit, logsumexp
 
-from ..clock import now
 from ..errors import MechanismError, OptionError
-from ..events.outputs import merge, outcome_key, outcome_words, tally
+from ..events.outputs import outcome_key, outcome_words, tally
 from ..floating_point_errors import with_own_arithmetic
 from ..health.findings import checks_to_ignore
 from ..inference.binomial_tails import probability_limits
@@ -24,9 +23,8 @@ from ..known_options import with_known_options
 from ..options import Progress, checked_seed, in_a_tuple
 from ..printing import confidence
 from ..results.statement_result import Point, Series, StatementResult
-from ..sampling.object_identity import provenance_of, source_of, versions
 from ..sampling.sampler import as_sampler
-from .check_noise import HALVES, called, draw_runs, without_intervals
+from .check_noise import called, draw_runs
 
 METHOD = (
     "Poisson regression with log link (statsmodels), interval by Chernoff's bound on the likelihood ratio; exact "
@@ -120,13 +118,12 @@ def check_slope(
     >>> result.is_refuted, 0.95 < result.points[0].lower < 1.0 < result.points[0].upper < 1.05
     (True, True)
     """
-    started = now()
-    sampler, seed = as_sampler(mechanism, name), checked_seed(seed)
+    sampler = as_sampler(mechanism, name)
     slope = epsilon / sensitivity / (1.0 if monotonic else 2.0)
     u = _utilities(utilities, dataset)
     places = _places(candidates, len(u))
-    drawn = draw_runs(sampler, dataset, runs, seed, jobs, progress, checks_to_ignore(ignore))
-    found, outcomes = tally(np.concatenate(merge(*drawn.blocks))[:runs])
+    drawn = draw_runs(sampler, dataset, runs, checked_seed(seed), jobs, progress, checks_to_ignore(ignore))
+    found, outcomes = tally(drawn.outputs)
     stray = [key for key in found if key not in places]
     if stray:
         times = sum(found[key] for key in stray)
@@ -150,24 +147,15 @@ def check_slope(
             f"{len(points) - len(kept)} of {len(u)} candidates were chosen too seldom for a separate test; the fit "
             "includes them"
         )
-    series: Series | None = _series(points, u, alpha)
-    if drawn.findings:
-        kept, notes, series = without_intervals(kept), [HALVES], None
-    return StatementResult(
+    return drawn.result(
         statement=f"The log-probabilities of the choices of {sampler.name} grow with the utility at rate {slope:g}.",
         quantity="slope",
-        points=tuple(kept),
+        points=kept,
         alpha=alpha,
         method=METHOD,
-        runs=runs,
-        seed=seed,
         largest_width=slope,
-        notes=tuple(notes),
-        series=series,
-        provenance=provenance_of(sampler.function),
-        versions=versions(),
-        environment={"seconds": round(now() - started, 3), **source_of(sampler.function)},
-        findings=drawn.findings,
+        notes=notes,
+        series=_series(points, u, alpha),
     )
 
 
@@ -289,7 +277,7 @@ def _notes(points: list[Point], slope: float, monotonic: bool) -> list[str]:
         )
     elif fit.upper < slope:
         notes.append(
-            f"flatter than stated ({fit.estimate:.4g}, stated {slope:.4g}): utility is lost, but privacy is not if the "
+            f"flatter than stated ({fit.estimate:.4g}, stated {slope:.4g}): utility is lost; privacy is kept if the "
             "log-probabilities are linear in the utility"
         )
     elif any(pair.is_outside for pair in pairs) and math.isinf(fit.upper - fit.lower):

@@ -26,6 +26,7 @@ from .outputs import (
     Raised,
     as_numbers,
     is_vector,
+    n_different,
     number_of,
     outcome_key,
     outcome_words,
@@ -389,38 +390,20 @@ class ColumnCells:
 
     def of(self, reading: Reading) -> Labels:
         """Return the same of outputs that are being read."""
-        found = [np.zeros(0, np.int64)]
-        for score, edges in zip(self.scores, self.edges, strict=True):
-            found.append(np.bincount(cells_of(reading.values(score), np.array(edges)), minlength=len(edges) + 2))
-        return np.concatenate(found)
-
-
-_BUCKETS = 1 << 13  # a table of 64 kilobytes; below as many numbers, making it takes longer than it saves
-
-
-def cells_of(values: Array, edges: Array) -> Labels:
-    """Return the cell of each number: how many edges are at most as large; one more than all edges for NaN.
-
-    Of many numbers most are not searched among the edges. All edges but a sixteenth at either end span equal buckets.
-    To which one a number belongs never decreases with the number, however it is rounded, so that the edges in lower
-    buckets are smaller and those in higher ones larger; only buckets of several edges need a search.
-    """
-    if len(values) < _BUCKETS or len(edges) == 0:
-        return np.where(np.isnan(values), len(edges) + 1, np.searchsorted(edges, values, side="right"))
-    low, high, count = edges[len(edges) // 16], edges[-1 - len(edges) // 16], max(_BUCKETS, 8 * len(edges))
-    with np.errstate(all="ignore"):
-        scale = (count - 1) / (high - low)
-        bucket, of_edges = (
-            np.fmin(np.fmax((each - low) * scale, 0.0), count - 1.0).astype(np.int64) for each in (values, edges)
+        counted = (
+            counts_in_cells(reading.values(score), np.array(edges))
+            for score, edges in zip(self.scores, self.edges, strict=True)
         )
-    inside = np.bincount(of_edges, minlength=count)
-    below = np.cumsum(inside) - inside
-    edge = np.where(inside > 0, edges[np.minimum(below, len(edges) - 1)], math.nan)
-    cells = np.asarray(below[bucket] + (values >= edge[bucket]))
-    searched = np.flatnonzero((inside > 1)[bucket]) if inside.max() > 1 else np.zeros(0, np.int64)
-    cells[searched] = np.searchsorted(edges, values[searched], side="right")
-    cells[np.isnan(values)] = len(edges) + 1
-    return cells
+        return np.concatenate([np.zeros(0, np.int64), *counted])
+
+
+def counts_in_cells(values: Array, edges: Array) -> Labels:
+    """Return how many numbers are in each cell: below all edges, from each edge up to the next one, and NaN."""
+    bounds = np.append(edges, math.nan)  # beyond every number
+    if len(values) < len(edges):
+        return np.bincount(np.searchsorted(bounds, values, side="right"), minlength=len(bounds) + 1)
+    # numpy sorts several numbers at a time, and so takes a sixth of the time of a search for each of them.
+    return np.diff(np.searchsorted(np.sort(values), bounds), prepend=0, append=len(values))
 
 
 Counted: TypeAlias = Partition | ColumnCells
@@ -459,7 +442,7 @@ class NumberCells(Partition):
 
     @property
     def scope(self) -> str:
-        return f"these {self.n_known} cells only; finer events may have larger ratios"
+        return f"these {self.n_known} bins only; finer events may have larger ratios"
 
     @property
     def n_known(self) -> int:
@@ -507,8 +490,7 @@ def sketch(x: Outputs, y: Outputs) -> Sketch | None:
     if x.ndim == 2:
         return None
     x, y = x[:_RUNS], y[:_RUNS]
-    head = {outcome_key(value) for value in [*x[:1000].tolist(), *y[:1000].tolist()]}
-    if len(head) <= _OUTCOMES:
+    if n_different(np.concatenate([x[:1000], y[:1000]])) <= _OUTCOMES:
         (on_x, names_x), (on_y, names_y) = tally(x), tally(y)
         names = names_x | names_y
         keys = [key for key, _ in (on_x + on_y).most_common(_OUTCOMES)]

@@ -198,7 +198,7 @@ class Derived(Columns):
 class Statistics(Derived):
     """What some columns say together: sum, Euclidean norm, largest size, smallest, largest, and differences of two.
 
-    NaN where one of the columns is NaN. Of up to ten columns each two have a difference, of more only neighbours.
+    NaN if one of the columns is NaN. Up to ten columns have a difference for each two, more columns only neighbours.
 
     Attributes
     ----------
@@ -302,7 +302,7 @@ class Conditional(Derived):
 
 @dataclass(frozen=True, slots=True)
 class Products(Derived):
-    """Products of two columns, each less its centre: positive where both are on the same side of their centres.
+    """Products of two columns, each less its centre: positive if both are on the same side of their centres.
 
     Attributes
     ----------
@@ -325,7 +325,7 @@ class Products(Derived):
 
 @dataclass(frozen=True, slots=True)
 class Parities(Derived):
-    """Whether an odd number of columns are at or above their centres: 1 or 0, NaN where one of them is NaN.
+    """Whether an odd number of columns are at or above their centres: 1 or 0, NaN if one of them is NaN.
 
     Attributes
     ----------

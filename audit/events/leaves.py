@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -35,7 +35,6 @@ _MOST_PATHS = 1_024  # most paths of numbers, and of other leaves, with a column
 _MOST_CODES = 256  # most leaves at one path, and most forms, with their own code
 _LEARNED = 20_000  # outputs on each side from which paths and codes are learned
 _EXAMPLES = 2  # of values that are not numbers
-_REMEMBERED = 100_000  # distinct outputs of a block whose rows are cached
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,32 +86,20 @@ class Leaves(Columns):
         return column != 0  # every output has a form
 
     def read(self, outputs: Outputs) -> Matrix:
+        values = outcome_list(outputs)
+        found = np.full((1 + len(self.paths) + len(self.coded), len(values)), np.nan)
         builds = {build: float(code) for code, build in enumerate(self.builds)}
-        numbered = {path: 1 + place for place, path in enumerate(self.paths)}
-        start = 1 + len(self.paths)
-        coded = {path: (start + place, _codes(known)) for place, (path, known) in enumerate(self.coded)}
-        rows: list[list[float]] = []
-        seen: dict[Any, list[float]] = {}
-        empty = [np.nan] * (start + len(self.coded))
-        for output in outcome_list(outputs):
-            key = outcome_key(output)
-            row = seen.get(key)
-            if row is None:
-                row = empty.copy()
-                row[0] = builds.get(_build(output), -1.0)
-                for path, leaf in leaves_of(output):
-                    if is_real(leaf):
-                        if path in numbered:
-                            row[numbered[path]] = number_of(leaf)
-                        if (*path, LAST) in numbered:
-                            row[numbered[*path, LAST]] = last_digits(leaf)
-                    elif path in coded:
-                        column, codes = coded[path]
-                        row[column] = codes.get(outcome_key(leaf), -1.0)
-                if len(seen) < _REMEMBERED:
-                    seen[key] = row
-            rows.append(row)
-        return np.ascontiguousarray(np.array(rows, dtype=np.float64).reshape(len(rows), len(empty)).T)
+        found[0] = [builds.get(_build(value), -1.0) for value in values]
+        numbers, others = leaves_by_path(values)
+        for row, path in zip(found[1:], self.paths, strict=False):
+            is_last = path[-1:] == (LAST,)
+            places, leaves = numbers.get(path[:-1] if is_last else path, ([], []))
+            row[places] = list(map(last_digits if is_last else number_of, leaves))
+        for row, (path, known) in zip(found[1 + len(self.paths) :], self.coded, strict=True):
+            places, leaves = others.get(path, ([], []))
+            codes = _codes(known)
+            row[places] = [codes.get(outcome_key(leaf), -1.0) for leaf in leaves]
+        return found
 
 
 def _codes(known: tuple[Any, ...]) -> dict[Any, float]:
@@ -140,31 +127,23 @@ _SUMMARIES = ("number of parts", "number of numbers", "smallest number", "larges
 
 def _summary(output: Any) -> tuple[float, ...]:
     leaves = [leaf for path, leaf in leaves_of(output) if not path or path[-1] not in (SIZE, READ)]
-    numbers = [number for leaf in leaves if (number := number_of(leaf)) == number]
+    numbers = [number for number in map(number_of, leaves) if not math.isnan(number)]
     return len(leaves), len(numbers), min(numbers, default=math.nan), max(numbers, default=math.nan)
 
 
 def learn_leaves(x: Outputs, y: Outputs) -> Leaves:
     """Learn the columns from outputs on x and on y.
 
-    Outputs are taken in turns, so that the codes of equally frequent leaves do not tell the datasets apart.
+    Outputs are taken in turns, so that the codes of equally frequent leaves do not separate the datasets.
     """
-    builds: Counter[Any] = Counter()
-    paths: Counter[Path] = Counter()
-    leaves: dict[Path, Counter[Any]] = {}
-    beyond: set[Path] = set()
     in_turns = zip_longest(outcome_list(x[:_LEARNED]), outcome_list(y[:_LEARNED]), fillvalue=_NOTHING)
-    for output in (each for pair in in_turns for each in pair if each is not _NOTHING):
-        builds[_build(output)] += 1
-        for path, leaf in leaves_of(output):
-            if is_real(leaf):
-                paths[path] += 1
-                if exceeds_a_double(leaf):
-                    beyond.add(path)
-            else:
-                leaves.setdefault(path, Counter())[outcome_key(leaf)] += 1
-    for path in [path for path in paths if path in beyond]:
-        paths[*path, LAST] = paths[path]
+    outputs = [each for pair in in_turns for each in pair if each is not _NOTHING]
+    numbers, others = leaves_by_path(outputs)
+    builds = Counter(map(_build, outputs))
+    paths = Counter({path: len(found) for path, (_, found) in numbers.items()})
+    leaves = {path: Counter(map(outcome_key, found)) for path, (_, found) in others.items()}
+    beyond = [path for path, (_, found) in numbers.items() if any(map(exceeds_a_double, found))]
+    paths.update({(*path, LAST): paths[path] for path in beyond})
     _note_limits(builds, paths, leaves)
     coded = sorted(leaves, key=lambda path: -leaves[path].total())[:_MOST_PATHS]
     return Leaves(
@@ -188,8 +167,71 @@ def _note_limits(builds: Counter[Any], paths: Counter[Path], leaves: Mapping[Pat
     if cut:
         name, values = next(iter(cut.items()))
         more = f", and so for {len(cut) - 1:,} more parts" if len(cut) > 1 else ""
-        note = f"of {len(values):,} values of {name}, the {_MOST_CODES} commonest were told apart by this part{more}"
+        note = f"of {len(values):,} values of {name}, the {_MOST_CODES} commonest were distinguished by this part{more}"
         leave_out("codes", note)
+
+
+Found: TypeAlias = dict[Path, tuple[list[int], list[Any]]]
+"""Leaves by path, after the places of the outputs that have them."""
+
+
+def leaves_by_path(outputs: Sequence[Any]) -> tuple[Found, Found]:
+    """Return the numbers among the leaves of outputs, and the other leaves: path by path, not output by output."""
+    numbers: Found = {}
+    others: Found = {}
+    _add_leaves(numbers, others, (), list(range(len(outputs))), outputs)
+    return numbers, others
+
+
+def _add_leaves(numbers: Found, others: Found, path: Path, places: list[int], values: Sequence[Any]) -> None:
+    """Add the leaves of outputs, or of their parts at a path."""
+    kinds = dict(zip(map(type, values), values, strict=True))  # each with an example
+    if Dictionary in kinds:
+        own, dictionaries = _of_kinds({Dictionary}, kinds, places, values)
+        _add(numbers, (*path, SIZE), own, [len(each.entries) for each in dictionaries])
+        parts: dict[Any, tuple[list[int], list[Any]]] = {}
+        for place, each in zip(own, dictionaries, strict=True):
+            for key, part in each.entries:
+                if key not in parts:
+                    parts[key] = [], []
+                parts[key][0].append(place)
+                parts[key][1].append(part)
+        for key, (having, values_of_key) in parts.items():
+            _add_leaves(numbers, others, (*path, key_part(key)), having, values_of_key)
+    if tuple in kinds:
+        own, tuples = _of_kinds({tuple}, kinds, places, values)
+        for number in range(max(map(len, tuples))):
+            longer = [(place, each) for place, each in zip(own, tuples, strict=True) if len(each) > number]
+            own, tuples = [place for place, _ in longer], [each for _, each in longer]
+            _add_leaves(numbers, others, (*path, number), own, [each[number] for each in tuples])
+    real = {kind for kind, value in kinds.items() if is_real(value)}
+    rest = kinds.keys() - real - {Dictionary, tuple}
+    if real:
+        _add(numbers, path, *_of_kinds(real, kinds, places, values))
+    if rest:
+        _add(others, path, *_of_kinds(rest, kinds, places, values))
+    if texts := {kind for kind in rest if issubclass(kind, str)}:
+        own, leaves = _of_kinds(texts, kinds, places, values)
+        stated = {text: stated_number(text) for text in set(leaves)}
+        read = [(place, stated[text]) for place, text in zip(own, leaves, strict=True) if stated[text] is not None]
+        if read:
+            _add(numbers, (*path, READ), [place for place, _ in read], [number for _, number in read])
+
+
+def _add(found: Found, path: Path, places: list[int], leaves: list[Any]) -> None:
+    own = found.setdefault(path, ([], []))
+    own[0].extend(places)
+    own[1].extend(leaves)
+
+
+def _of_kinds(
+    wanted: Collection[Any], kinds: Collection[Any], places: list[int], values: Sequence[Any]
+) -> tuple[list[int], list[Any]]:
+    """Return the values of some of their kinds, with their places."""
+    if len(wanted) == len(kinds):
+        return places, list(values)
+    held = [(place, value) for place, value in zip(places, values, strict=True) if type(value) in wanted]
+    return [place for place, _ in held], [value for _, value in held]
 
 
 def leaves_of(output: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
@@ -218,7 +260,7 @@ def _order(path: Path) -> tuple[tuple[bool, int, str], ...]:
 
 
 def _build(output: Any) -> Any:
-    """Return the form of an output: nested tuples of whether each leaf is a number; what else may be told in a word."""
+    """Return the form of an output: nested tuples of whether each leaf is a number; a word for other outputs."""
     if type(output) is Dictionary:
         return "a dictionary"
     if isinstance(output, Raised):
@@ -273,7 +315,7 @@ _MOST_KEYS = 3  # of a row, texts before others
 
 Name = tuple[Path, Any, Path]
 """Where a key stands, the key, and where its value stands. A key that is counted stands in place of its value. A number
-that is named by its place alone has an empty path and None for a key."""
+that is named only by its place has an empty path and None for a key."""
 
 Parts = list[tuple[Path, Any]]
 """The parts of an output or of a row, each with its place."""
@@ -281,7 +323,7 @@ Parts = list[tuple[Path, Any]]
 
 @dataclass(frozen=True, slots=True)
 class KeyedValues(Columns):
-    """The values of some keys: the largest where a key has several, NaN where it has none; or the count of a key."""
+    """The values of some keys: the largest if a key has several, NaN if it has none; or the count of a key."""
 
     keyed: tuple[Name, ...]
     column_names: tuple[str, ...] = ()

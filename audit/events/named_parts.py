@@ -1,8 +1,8 @@
 """Outputs whose parts have names: dictionaries, data frames, labelled columns, dataclasses, named tuples.
 
-`entries_of` writes such an output as the entries of a dictionary and loses nothing that tells two outputs apart: what
-is not a part, such as a class, the name of a column or the labels of rows, has a `Mark` as its key, which no user's
-dictionary has. The order of labels is an output; that of keys and columns is not.
+`entries_of` writes such an output as the entries of a dictionary, so that two different outputs keep different entries.
+A property that is not a part, such as a class, the name of a column or the labels of rows, has a `Mark` as its key,
+which no user's dictionary has. The order of labels is an output; the order of keys and columns is not.
 
 `outcome_text` depends only on what equality compares, and is the same in every process. Health checks of blocks hash
 these texts and sort outputs by them. The `repr` of an object may contain its address or creation time; sorting by it
@@ -186,7 +186,9 @@ def outcome_text(output: Any) -> str:
     type of an object that equals nothing but itself.
     """
     kind = type(output)
-    if kind is float or kind is int or kind is bool:
+    if kind is float:
+        return repr(output + 0.0)  # without a sign of zero
+    if kind is int or kind is bool:
         return _number_text(output)
     if kind in _PRINTED:
         return _repr(output)
@@ -211,13 +213,13 @@ def outcome_text(output: Any) -> str:
     return f"equal to {hash(output)}"  # a subclass may have equal objects
 
 
-def _number_text(number: float) -> str:
-    """Return the text of the double that equals a number, as which it may be packed, without a sign of zero."""
+def _number_text(number: int) -> str:
+    """Return the text of the double that equals an integer, as which it may be packed."""
     try:
         double = float(number)
     except OverflowError:
         return _repr(number)
-    return repr(double + 0.0) if double == number else _repr(number)
+    return repr(double) if double == number else _repr(number)
 
 
 # Dictionaries as outputs: a hashable form, equal where the dictionaries are equal.
@@ -256,7 +258,11 @@ class Dictionary:
     @cached_property
     def text(self) -> str:
         """What `outcome_text` returns, written once: every check of an output that is kept asks for it."""
-        return f"Dictionary({', '.join(sorted(map(outcome_text, self.entries)))})"
+        texts = [
+            f"({key!r}, {outcome_text(part)})" if type(key) is str else outcome_text((key, part))
+            for key, part in self.entries
+        ]
+        return f"Dictionary({', '.join(sorted(texts))})"
 
     @classmethod
     def of(cls, entries: Iterable[tuple[Any, Any]]) -> Dictionary:

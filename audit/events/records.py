@@ -388,7 +388,9 @@ def form_of(outputs: Iterable[Any]) -> Form:
 
 
 def form_of_block(raw: Any) -> Form:
-    """Return the form of a block as a block sampler returns it: its named columns, or that of the records in a list."""
+    """Return the form of a block as a vectorised mechanism returns it: its named columns, or that of the records in a
+    list.
+    """
     try:
         columns = columns_of_block(raw)
         if columns:

@@ -139,7 +139,7 @@ class Additive(Score):
     Attributes
     ----------
     missing : tuple of (int, float)
-        Column, and the amount that it adds where it is NaN.
+        Column, and the amount that it adds if it is NaN.
     """
 
     columns: Columns
@@ -216,13 +216,12 @@ class LowestBit(OfScore):
     """The exponent of the lowest set bit: the largest k such that the number is a whole multiple of 2ᵏ; 1024 for 0."""
 
     def of_values(self, values: Array) -> Array:
-        numbers = values.astype(np.float64)
-        is_finite = np.isfinite(numbers)
-        mantissas, exponents = np.frexp(np.where(is_finite, numbers, 0.0))
-        whole = np.ldexp(np.abs(mantissas), 53).astype(np.int64)
-        lowest = np.frexp((whole & -whole).astype(np.float64))[1] - 1
-        found = np.where(whole == 0, _ZERO_EXPONENT, exponents - 53 + lowest).astype(np.float64)
-        return np.where(is_finite, found, np.nan)
+        bits = values.astype(np.float64).view(np.int64)
+        exponents = (bits >> 52) & 0x7FF
+        whole = (bits & ((1 << 52) - 1)) | ((exponents > 0).astype(np.int64) << 52)
+        lowest = ((whole & -whole).astype(np.float64).view(np.int64) >> 52) - 1023  # the exponent of a power of two
+        found = np.where(whole == 0, _ZERO_EXPONENT, np.maximum(exponents, 1) - 1075 + lowest).astype(np.float64)
+        return np.where(exponents < 0x7FF, found, np.nan)
 
     def __str__(self) -> str:
         return f"exponent of the lowest set bit of {self.of}"
@@ -236,8 +235,9 @@ class Residue(OfScore):
 
     def of_values(self, values: Array) -> Array:
         step = float(np.ldexp(1.0, self.exponent))
-        with np.errstate(invalid="ignore"):
-            left = np.fmod(values, step)
+        with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+            whole = np.trunc(values / step)  # exact, as the step is a power of two, unless it is infinite
+            left = np.where(np.isinf(whole) & np.isfinite(values) & (step > 0.0), 0.0, values - whole * step)
         return np.where(left < 0.0, left + step, left)
 
     def __str__(self) -> str:
@@ -264,7 +264,7 @@ class Remainder(OfScore):
 class Decimals(OfScore):
     """The number of decimals of a number, up to 9; 10 if it has more, or more than nine digits.
 
-    Numbers count as equal within a hundred units of the last bit, below 1 within 2e-14, so the score tells nothing of
+    Numbers count as equal within a hundred units of the last bit, below 1 within 2e-14, so the score says nothing of
     low bits.
     """
 

@@ -1,4 +1,4 @@
-"""Outputs that hardly recur, such as sentences, JSON, bytes or dates, as columns read from their text.
+"""Outputs that rarely recur, such as sentences, JSON, bytes or dates, as columns read from their text.
 
 A text that never recurs makes no event, but a part of it may: a word, a number, a character, its length, or its
 template, which is the text with # in place of each number. `equal_text` defines which outputs have
@@ -19,7 +19,7 @@ from typing import Literal
 import numpy as np
 
 from .features import EXACT, Columns, Matrix, last_digits, leave_out
-from .leaves import Path, leaves_of, place_words
+from .leaves import Path, leaves_by_path, place_words
 from .named_parts import equal_text
 from .outputs import Outputs, outcome_list, outcome_words
 
@@ -78,7 +78,7 @@ def _ordinal(place: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TextColumns(Columns):
-    """Columns of the texts in outputs; NaN where there is no such text or number, −1 for an unknown code."""
+    """Columns of the texts in outputs; NaN if there is no such text or number, −1 for an unknown code."""
 
     columns: tuple[TextColumn, ...]
 
@@ -95,14 +95,11 @@ class TextColumns(Columns):
         parts: dict[Path, dict[Part, list[int]]] = {}
         for place, column in enumerate(self.columns):
             parts.setdefault(column.path, {}).setdefault(column.part, []).append(place)
-        texts_of: dict[Path, dict[int, str]] = {path: {} for path in parts}
-        for row, output in enumerate(outcome_list(outputs)):
-            for path, leaf in (((), output),) if type(output) is str else leaves_of(output):
-                if path in texts_of and (text := equal_text(leaf)) is not None:
-                    texts_of[path].setdefault(row, text)
-        for path, texts in texts_of.items():
-            read, rows = _Texts(list(texts.values())), list(texts)
-            for part, places in parts[path].items() if texts else ():
+        texts_of = _texts(outputs)
+        for path in parts.keys() & texts_of.keys():
+            rows, texts = texts_of[path]
+            read = _Texts(texts)
+            for part, places in parts[path].items():
                 found[np.ix_(places, rows)] = read.columns(part, [self.columns[place] for place in places])
         return found
 
@@ -184,8 +181,8 @@ _CODED: dict[Part, Callable[[str], str]] = {
 
 
 def learn_texts(x: Outputs, y: Outputs) -> TextColumns | None:
-    """Learn columns from outputs on x and on y; None without texts that hardly recur."""
-    sides = [_texts(part[:_LEARNED]) for part in (x, y)]
+    """Learn columns from outputs on x and on y; None without texts that rarely recur."""
+    sides = [{path: texts for path, (_, texts) in _texts(part[:_LEARNED]).items()} for part in (x, y)]
     times = {path: sum(len(side.get(path, ())) for side in sides) for path in sides[0] | sides[1]}
     limits: set[str] = set()
     each = []
@@ -205,7 +202,7 @@ def learn_texts(x: Outputs, y: Outputs) -> TextColumns | None:
         leave_out(
             "texts",
             f"of the {len(columns):,} numbers, words and characters in {len(each):,} texts of an output, {most:,} were "
-            "examined, numbers first; output= audits one text alone",
+            "examined, numbers first; output= audits a single text",
         )
         kept = set(list(filter(None, chain.from_iterable(in_turn)))[:most])
         columns = [column for column in columns if column in kept]
@@ -214,12 +211,15 @@ def learn_texts(x: Outputs, y: Outputs) -> TextColumns | None:
     return TextColumns(tuple(columns)) if columns else None
 
 
-def _texts(outputs: Outputs) -> dict[Path, list[str]]:
-    found: dict[Path, list[str]] = {}
-    for output in outcome_list(outputs):
-        for path, leaf in leaves_of(output):
-            if (text := equal_text(leaf)) is not None:
-                found.setdefault(path, []).append(text)
+def _texts(outputs: Outputs) -> dict[Path, tuple[list[int], list[str]]]:
+    """The texts by path, after the places of the outputs that have them."""
+    found = {}
+    for path, (places, leaves) in leaves_by_path(outcome_list(outputs))[1].items():
+        told = [
+            (place, text) for place, leaf in zip(places, leaves, strict=True) if (text := equal_text(leaf)) is not None
+        ]
+        if told:
+            found[path] = [place for place, _ in told], [text for _, text in told]
     return found
 
 

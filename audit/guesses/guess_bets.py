@@ -23,7 +23,7 @@ from scipy.fft import irfft, next_fast_len, rfft
 from scipy.special import expit
 
 from ..inference.binomial_tails import Array
-from .guess_counts import LARGEST_LOG_ODDS
+from .canary_guesses import LARGEST_LOG_ODDS
 
 # The probability that few enough of a walk's guesses are incorrect at one of several numbers of guesses.
 
@@ -99,8 +99,7 @@ def log_wealth(right: Array, wrong: Array, log_odds: float) -> Array:
     """Logarithm of the average wealth after so many correct and incorrect guesses, arrays of one shape."""
     each = right[..., None] * np.log1p(_SHARES * math.exp(-log_odds)) + wrong[..., None] * np.log1p(-_SHARES)
     highest = each.max(axis=-1)
-    averages: Array = highest + np.log(np.exp(each - highest[..., None]).mean(axis=-1))
-    return averages
+    return np.asarray(highest + np.log(np.exp(each - highest[..., None]).mean(axis=-1)))
 
 
 @lru_cache(maxsize=1 << 8)

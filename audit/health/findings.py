@@ -54,9 +54,9 @@ class Finding:
 
 
 def failed_checks(findings: Iterable[Finding]) -> str:
-    """Return the verdict of an audit with findings: ``INCONCLUSIVE: failed health check: serial-dependence``."""
+    """Name the failed health checks: ``failed health check: serial-dependence``."""
     names = list(dict.fromkeys(finding.check.value for finding in findings))
-    return f"INCONCLUSIVE: failed health check{'s' * (len(names) > 1)}: {', '.join(names)}"
+    return f"failed health check{'s' * (len(names) > 1)}: {', '.join(names)}"
 
 
 def checks_to_ignore(names: str | Iterable[str]) -> frozenset[HealthCheck]:

@@ -21,13 +21,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaln, ndtr
 
-from ..events.leaves import Path, leaves_of, place_words
+from ..events.leaves import leaves_by_path, place_words
 from ..events.named_parts import outcome_text
 from ..events.outputs import (
     Outputs,
     as_numbers,
     coordinate_words,
-    is_real,
     merge,
     number_of,
     outcome_key,
@@ -55,7 +54,6 @@ from ..sampling.output_hashes import (
     stretch_marks,
 )
 from ..sampling.tasks import BlockCounts, no_blocks
-from .copied_outputs import copied_outputs
 from .dataset_checks import Snapshot
 from .findings import FALSE_ALARM, Finding, HealthCheck
 
@@ -187,7 +185,7 @@ def spread_of_halves(blocks: list[Outputs]) -> list[Spread]:
     if len(blocks) < 2:
         return []
     outputs, sizes = _joined(blocks), [len(block) for block in blocks]
-    starts, where = np.cumsum([0, *sizes[:-1]]), f"{len(blocks):,} blocks"
+    starts, where = np.cumsum([0, *sizes[:-1]]), f"{len(blocks):,} chunks"
     return [
         Spread(
             f"outputs in the {name} half",
@@ -366,7 +364,7 @@ def _kind(spread: Spread) -> tuple[str, bool]:
 
 def _spread_of_counts(counts: BlockCounts) -> list[Spread]:
     number, found = len(counts.sizes), []
-    for n_parts, between in ((number, f"{number:,} blocks"), (_PARTS, _IN_PARTS)):
+    for n_parts, between in ((number, f"{number:,} chunks"), (_PARTS, _IN_PARTS)):
         if number == 0 or n_parts > number:
             continue
         starts = np.arange(n_parts) * number // n_parts
@@ -385,8 +383,8 @@ def noise_used_again(side: str, blocks: list[Outputs], alpha: float) -> list[Fin
     runs = sum(sizes)
     expected = pairs * sum(size * (size - 1.0) for size in sizes) / (runs * (runs - 1.0))
     message = (
-        f"noise is reused within a block: of {pairs:,} pairs of equal outputs on {side}, one for each repeated "
-        f"output, {within:,} lie in one block, where independent runs give about {expected:,.0f}. The runs are not "
+        f"noise is reused within a chunk: of {pairs:,} pairs of equal outputs on {side}, one for each repeated "
+        f"output, {within:,} lie in one chunk, where independent runs give about {expected:,.0f}. The runs are not "
         "independent."
     )
     return [Finding(HealthCheck.SERIAL_DEPENDENCE, message)]
@@ -426,7 +424,7 @@ def _repeated_heads(side: str, blocks: list[Outputs], counts: BlockCounts, alpha
     if not is_found:
         return []
     message = (
-        f"{repeats + 1:,} of {len(marks):,} blocks of runs on {side} begin with the same outputs: the mechanism "
+        f"{repeats + 1:,} of {len(marks):,} chunks of runs on {side} begin with the same outputs: the mechanism "
         "fixes a seed, or workers share one random stream, so the runs are not independent."
     )
     return [Finding(HealthCheck.DUPLICATE_OUTPUTS, message)]
@@ -467,7 +465,7 @@ def _repeated_stretches(side: str, blocks: list[Outputs], counts: BlockCounts, a
     if found == 0:
         return []
     message = (
-        f"{found:,} of {n_marked:,} blocks of runs on {side} contain a stretch of outputs of another block: "
+        f"{found:,} of {n_marked:,} chunks of runs on {side} contain a stretch of outputs of another chunk: "
         "workers share one random stream, such as the generator of a module that the mechanism imports, so the "
         "runs are not independent."
     )
@@ -576,6 +574,8 @@ def examine_order(
     Each of the eight checks raises a false alarm with probability at most `FALSE_ALARM`, over all columns. Outputs that
     are sorted by one column are in the order of no other.
     """
+    from .copied_outputs import copied_outputs
+
     columns = columns_of(([x], [y]), names)
     in_order = [
         not _is_sorted(side) and not any(_is_sorted_on_purpose(sides[place][0]) for _, sides in columns)
@@ -639,17 +639,12 @@ def columns_of(sides: tuple[list[Outputs], list[Outputs]], names: tuple[str, ...
         for place in range(blocks[0].shape[1]):
             columns.append((coordinate_words(place, names), [block[:, place] for block in blocks]))
     else:
-        found: dict[Path, dict[int, float]] = {}
         outputs = list(chain.from_iterable(map(outcome_list, blocks)))
-        for run, output in enumerate(outputs):
-            for path, leaf in leaves_of(output):
-                if is_real(leaf):
-                    found.setdefault(path, {})[run] = number_of(leaf)
         ends = np.cumsum([len(block) for block in blocks])[:-1]
-        for path, numbers in found.items():
-            if len(numbers) >= _EVEN * len(outputs):
+        for path, (runs, leaves) in leaves_by_path(outputs)[0].items():
+            if len(runs) >= _EVEN * len(outputs):
                 values = np.full(len(outputs), np.nan)
-                values[list(numbers)] = list(numbers.values())
+                values[runs] = list(map(number_of, leaves))
                 columns.append((place_words(path, names), np.split(values, ends)))
     return [(name, (parts[:n_x], parts[n_x:])) for name, parts in columns]
 
@@ -745,8 +740,8 @@ def _same_order(
     if math.log(math.comb(n_blocks, 2)) + log_chance_of_order(length, most) > math.log(alpha / 2):
         return []
     message = (
-        f"{sum(map(len, shared)):,} of {n_blocks:,} blocks of runs on x and y begin with outputs in the same order "
-        "as a block on the other dataset: workers share a random stream, or x and y have the same seed, and the "
-        "test needs independent runs."
+        f"{sum(map(len, shared)):,} of {n_blocks:,} chunks of runs on x and y begin with outputs in the same order "
+        "as a chunk on the other dataset, so the runs are not independent. Workers share a random stream, or x and y "
+        "have the same seed."
     )
     return [Finding(HealthCheck.SHARED_RANDOMNESS, message)]

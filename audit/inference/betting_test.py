@@ -7,7 +7,7 @@ reaches 1/alpha with probability at most alpha (Ville 1939). The same holds for 
 shares, over accounts, over pairs. There is an account for each direction and, for claims that are the same in both
 directions, two that bet on both at once. For an event S more likely on x and an event T more likely on y, half the sum
 of the two W has mean at most δ₀ and half the variance, so a violation that shows in both takes up to half the runs.
-Where coins draw the dataset of each run, 1[correct guess] − e^{ε₀} 1[incorrect guess] has mean at most δ₀ too
+If coins draw the dataset of each run, 1[correct guess] − e^{ε₀} 1[incorrect guess] has mean at most δ₀ too
 (`guess_test`): such bets win up to twice as much on rare events, but some runs are left over. The event, line and
 shares of a batch may depend on all earlier batches, so no runs are set aside for learning.
 
@@ -142,7 +142,7 @@ with two for both directions, on the best events and on outputs seen on one data
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JointCounts:
-    """Pairs of runs, one on each dataset, classified by which of the two are counts.
+    """Pairs of runs, one on each dataset, classified by which of the two lie in the event.
 
     Attributes
     ----------
@@ -168,7 +168,7 @@ class JointCounts:
 
     @property
     def counts(self) -> Counts:
-        """Counts on each side, with p in place of x."""
+        """Counts of the event on each side, with p in place of x."""
         return Counts(
             count_x=self.both + self.only_p, runs_x=self.runs, count_y=self.both + self.only_q, runs_y=self.runs
         )
@@ -187,7 +187,7 @@ class JointCounts:
 class PairedGuesses:
     """Pairs of runs, one on each dataset, classified by which runs are guessed right.
 
-    An output in S alone is guessed to be from x, an output in T alone from y.
+    An output only in S is guessed to be from x, an output only in T from y.
 
     Attributes
     ----------

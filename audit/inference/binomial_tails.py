@@ -3,7 +3,7 @@
 Every tail is rounded upward. For a small variance the tail is the sum of its terms; for a larger variance it is the
 normal bound of Zubkov & Serov (2013), A complete proof of universal inequalities for the distribution function of the
 binomial distribution, Theorem 1: Φ(z_k) ≤ Pr[X ≤ k] ≤ Φ(z_{k+1}), z_k = sgn(k − np) √(2n KL(k/n ‖ p)). This bound holds
-at any variance and is off by less than one hit, which is .01 standard errors at the default variance of the switch.
+at any variance and is off by less than one count, which is .01 standard errors at the default variance of the switch.
 
 Proof: docs/proofs/binomial.md
 """
@@ -22,7 +22,7 @@ Array = npt.NDArray[np.float64]
 NORMAL_FROM = 1e4
 """Variance from which the normal bound is used."""
 
-_REACH = 7.5  # standard deviations summed on each side; Bernstein: with 30 more counts, this omits less than 1e-12
+_REACH = 7.5  # standard deviations summed on each side; Bernstein: with 30 more, this omits less than 1e-12
 _REST = 1e-12
 _WIDE = 1e-9  # exceeds the error of the inverse beta functions
 _CACHED = 1 << 15  # entries of a matrix in one step: four times as fast as a single step
@@ -70,7 +70,7 @@ def varied_upper_tail(
     counts, runs : ndarray, shape (rows, columns)
         Whole numbers; in every row, counts nondecreasing and runs nonincreasing.
     p, p_complement, is_small : ndarray, shape (rows,)
-        Of each row: the probability, its complement, and whether the normal bound, which is off by less than one hit,
+        Of each row: the probability, its complement, and whether the normal bound, which is off by less than one count,
         is replaced by the incomplete beta function, where it is neither 0 nor 1.
     """
     bound = _normal_tail(counts, runs, p, p_complement)
@@ -175,7 +175,7 @@ def limits(counts: Array, runs: float, *, alpha: float) -> tuple[Array, Array]:
 
 
 # SciPy's inverse (1.17) is far off, and on the wrong side, if a shape is exactly 1000 and the runs are 3·10⁸ or more;
-# its tails are accurate. If the tail at a limit is too large, the wider limit for one hit less, or more, replaces it.
+# its tails are accurate. If the tail at a limit is too large, the wider limit for one count less, or more, replaces it.
 # Up to SciPy 1.16 the inverse can be NaN from 10¹² runs on; there Hoeffding's limit, which is wider, replaces it.
 
 

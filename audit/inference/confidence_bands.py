@@ -1,7 +1,7 @@
 """Simultaneous limits for nested events, and confidence bands for the privacy profile and the trade-off curve.
 
-C cells in an order fixed before the counts (such as decreasing score) define C − 1 nested events: S_j is the union of
-the first j cells, with probability p_j on x and q_j on y. The counts in S_j are binomial, so each of the 4(C − 1)
+C bins in an order fixed before the counts (such as decreasing score) define C − 1 nested events: S_j is the union of
+the first j bins, with probability p_j on x and q_j on y. The counts in S_j are binomial, so each of the 4(C − 1)
 limits is exact at level alpha/(4(C − 1)), and all hold together with probability 1 − alpha (Bonferroni). If they all
 hold:
 
@@ -36,7 +36,7 @@ class Band:
     Attributes
     ----------
     lower_x, estimate_x, upper_x, lower_y, estimate_y, upper_y : ndarray, shape (C − 1,)
-        For the union of the first j cells, j = 1, …, C − 1; nondecreasing.
+        For the union of the first j bins, j = 1, …, C − 1; nondecreasing.
     alpha : float
         Probability that any of the limits is wrong.
     """
@@ -112,15 +112,15 @@ class Band:
         )
 
 
-def confidence_band(cells_x: npt.ArrayLike, cells_y: npt.ArrayLike, *, alpha: float) -> Band:
-    """Return limits for all unions of the first j cells on both sides that hold together with probability 1 − alpha.
+def confidence_band(bins_x: npt.ArrayLike, bins_y: npt.ArrayLike, *, alpha: float = 0.05) -> Band:
+    """Return limits for all unions of the first j bins on both sides that hold together with probability 1 − alpha.
 
     Counts that do not partition at least one run, or an alpha outside its range, raise an `OptionError`.
 
     Parameters
     ----------
-    cells_x, cells_y : array_like, shape (C,)
-        Counts of the outputs in each cell, which add up to the runs on x and on y; C ≥ 2. The cells and their order are
+    bins_x, bins_y : array_like, shape (C,)
+        Counts of the outputs in each bin, which add up to the runs on x and on y; C ≥ 2. The bins and their order are
         chosen without looking at these counts; an order by decreasing likelihood ratio gives the tightest band. For the
         other direction, exchange the sides and reverse both orders: the limits and alpha stay the same.
     alpha : float
@@ -133,7 +133,7 @@ def confidence_band(cells_x: npt.ArrayLike, cells_y: npt.ArrayLike, *, alpha: fl
 
     See Also
     --------
-    ratio_intervals : Limits for single cells.
+    ratio_intervals : Limits for single bins.
     renyi_lower : Bound on a Rényi divergence from the same counts.
 
     References
@@ -147,9 +147,9 @@ def confidence_band(cells_x: npt.ArrayLike, cells_y: npt.ArrayLike, *, alpha: fl
     >>> band.lower_x.round(3).tolist(), band.upper_y.round(3).tolist()
     ([0.46, 0.767], [0.233, 0.54])
     """
-    cells_x, cells_y = checked_cells(cells_x, cells_y)
-    each = check_alpha(alpha) / (4 * (len(cells_x) - 1))
-    x, y = np.cumsum(cells_x), np.cumsum(cells_y)
+    bins_x, bins_y = checked_bins(bins_x, bins_y)
+    each = check_alpha(alpha) / (4 * (len(bins_x) - 1))
+    x, y = np.cumsum(bins_x), np.cumsum(bins_y)
     lower_x, upper_x = limits(x[:-1], x[-1], alpha=each)
     lower_y, upper_y = limits(y[:-1], y[-1], alpha=each)
     return Band(
@@ -163,21 +163,21 @@ def confidence_band(cells_x: npt.ArrayLike, cells_y: npt.ArrayLike, *, alpha: fl
     )
 
 
-def checked_cells(cells_x: npt.ArrayLike, cells_y: npt.ArrayLike) -> tuple[Array, Array]:
+def checked_bins(bins_x: npt.ArrayLike, bins_y: npt.ArrayLike) -> tuple[Array, Array]:
     """Return the counts as floats, shape (C,) with C ≥ 2; raise an `OptionError` unless they partition some runs."""
     sides = []
-    for name, cells in (("cells_x", cells_x), ("cells_y", cells_y)):
-        counts = np.asarray(cells, dtype=np.float64)
+    for name, bins in (("bins_x", bins_x), ("bins_y", bins_y)):
+        counts = np.asarray(bins, dtype=np.float64)
         if counts.ndim != 1 or len(counts) < 2 or not (counts >= 0).all() or not (counts == np.floor(counts)).all():
-            raise OptionError(f"{name}={cells!r} are not counts of cells; use 2 or more whole numbers.", cells=cells)
+            raise OptionError(f"{name}={bins!r} are not counts of bins; use 2 or more whole numbers.", bins=bins)
         if not 1.0 <= counts.sum() < 2.0**53:
-            raise OptionError(f"{name} adds up to {counts.sum():g} runs; use from 1 to 2^53.", cells=cells)
+            raise OptionError(f"{name} adds up to {counts.sum():g} runs; use from 1 to 2^53.", bins=bins)
         sides.append(counts)
     if len(sides[0]) != len(sides[1]):
         raise OptionError(
-            f"cells_x has {len(sides[0])} cells and cells_y has {len(sides[1])}; use the same cells on both sides.",
-            cells_x=len(sides[0]),
-            cells_y=len(sides[1]),
+            f"bins_x has {len(sides[0])} bins and bins_y has {len(sides[1])}; use the same bins on both sides.",
+            bins_x=len(sides[0]),
+            bins_y=len(sides[1]),
         )
     return sides[0], sides[1]
 

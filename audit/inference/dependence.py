@@ -32,7 +32,7 @@ _MOST_MOMENTS = 200  # most factorial moments in one bound
 def dispersion_pvalue(counts: Sequence[int], sizes: Sequence[int]) -> tuple[float, float]:
     """Return the p-value of independent runs with one probability of the event, and the deviance ratio.
 
-    Given the total number of counts, the p-value is at most a with probability at most a for every probability. It
+    Given the total count, the p-value is at most a with probability at most a for every probability. It
     is twice a Chernoff bound on the deviance D = Σ wᵢ 2 bᵢ KL(hᵢ/bᵢ ‖ T/n), on the side where D lies. Blocks are
     weighted by size, because randomness shared by the runs of a call shows in large blocks. With many counts, the ratio
     of D to its mean is near 1 for independent runs, larger if the runs of a block share randomness, and smaller if the
@@ -105,7 +105,7 @@ def _deviance(counts: npt.NDArray[np.int64], size: npt.NDArray[np.int64] | int, 
 def _log_moments(size: int, rate: float, exponents: Array) -> tuple[Array, Array]:
     """Return upper bounds on ln E exp(t·deviance) of a block of `size` independent runs, for each exponent t < ½.
 
-    Also return the logarithm of the largest term of each mean; every term belongs to one number of counts. Terms within
+    Also return the logarithm of the largest term of each mean; every term belongs to one count. Terms within
     64 standard deviations are summed. The term of a count beyond is at most exp((t − ½)·deviance), and the deviance
     grows outward.
     """

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -80,7 +80,7 @@ class Counts:
         for side, counts, runs in (("x", self.count_x, self.runs_x), ("y", self.count_y, self.runs_y)):
             if not (0 <= counts <= runs and runs >= 1):
                 raise OptionError(
-                    f"counts_{side}={counts} of runs_{side}={runs} is impossible; use 0 <= counts <= runs and runs >= "
+                    f"count_{side}={counts} of runs_{side}={runs} is impossible; use 0 <= counts <= runs and runs >= "
                     "1.",
                     counts=counts,
                     runs=runs,
@@ -144,7 +144,7 @@ def clears(counts: Counts, claim: Claim, z: float) -> bool:
 
 
 def critical_counts(y: Array, n: int, m: int, claim: Claim, z: float) -> Array:
-    """Return c(y), the fewest counts on x whose ellipse of `z` standard errors with y clears the claim's boundary.
+    """Return c(y), the smallest count on x whose ellipse of `z` standard errors with y clears the claim's boundary.
 
     c is nondecreasing in y, in the claim's privacy parameter and in z; it is n + 1 where no count suffices.
     """
@@ -244,21 +244,38 @@ def allows(claim: Claim, counts: Counts) -> bool:
     return counts.count_x / counts.runs_x <= float(observed) * (1 + 1e-12)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Grid:
     """The part of the test that depends on the counts on y alone: cells of q, blocks of y and their probabilities."""
 
+    runs: int
     starts: Array  # first y of each block, shape (blocks,)
     q: Array  # upper edges of the cells, and 1 − q, shape (cells,)
     q_rest: Array
     low: Array  # lower edges, and 1 − q
     low_rest: Array
     columns: np.ndarray[tuple[int, ...], np.dtype[np.int64]]  # separate blocks of each cell, shape (cells, width)
-    below: Array  # bounds on Pr[Y ≤ end of block] at the lower edge of each cell, shape (cells, width)
-    before: Array  # the same bounds for all y before the first block, shape (cells,)
+    known: dict[int, Array] = field(default_factory=dict)  # what `below` has returned, by the first cell
+
+    @property
+    def parts(self) -> list[slice]:
+        """Slices of the cells, those in the middle first, in which p-values are largest."""
+        cells, width = self.columns.shape
+        return sorted(row_slices(cells, width + 1), key=lambda some: abs(some.start + some.stop - cells))
+
+    def below(self, some: slice) -> Array:
+        """Bounds on Pr[Y ≤ y] at the lower edge of some cells, up to the first block and up to the end of each."""
+        if some.start not in self.known:
+            columns, ends = self.columns[some], np.append(self.starts[1:] - 1.0, float(self.runs))
+            through = np.concatenate([self.starts[columns[:, :1]] - 1.0, ends[columns]], axis=1)
+            # Pr[Y ≤ k] is the tail of the misses: Pr[m − Y ≥ m − k].
+            below = upper_tail(self.runs - through, self.runs, self.low_rest[some], self.low[some])
+            below[:, 0] = np.where(through[:, 0] < 0, 0.0, below[:, 0])
+            self.known[some.start] = below
+        return self.known[some.start]
 
 
-@lru_cache(maxsize=4)  # the resolution uses the counts that were tested; up to 3 MB each
+@lru_cache(maxsize=4)  # the detectable excess uses the counts that were tested; up to 3 MB each
 def _grid(count_y: int, m: int) -> _Grid:
     (low, low_rest), (high, high_rest) = clopper_pearson(count_y, m, alpha=GAMMA)
     unit = 0.5 / math.sqrt(m)  # a standard error on the arcsine scale
@@ -272,16 +289,11 @@ def _grid(count_y: int, m: int) -> _Grid:
     to_block = np.searchsorted(starts, furthest, side="right")
     width = int((to_block - from_block).max()) + 1
     columns = np.minimum(from_block[:, None] + np.arange(width), len(starts) - 1)
-    # Pr[Y ≤ k] is the tail of the misses: Pr[m − Y ≥ m − k].
     q_low, q_low_rest = np.sin(edges[:-1]) ** 2, np.cos(edges[:-1]) ** 2
     q_low[0], q_low_rest[0] = low, low_rest
-    ends = np.append(starts[1:] - 1.0, float(m))
-    through = np.concatenate([starts[columns[:, :1]] - 1.0, ends[columns]], axis=1)
-    below = upper_tail(m - through, m, q_low_rest, q_low)
-    below[:, 0] = np.where(through[:, 0] < 0, 0.0, below[:, 0])
     q, q_rest = np.sin(edges[1:]) ** 2, np.cos(edges[1:]) ** 2
     q[-1], q_rest[-1] = high, high_rest
-    return _Grid(starts, q, q_rest, q_low, q_low_rest, columns, below[:, 1:], below[:, 0])
+    return _Grid(m, starts, q, q_rest, q_low, q_low_rest, columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,17 +316,22 @@ class Evidence:
         critical = critical_counts(grid.starts, counts.runs_x, counts.runs_y, claim.with_parameter(parameter), z)
         return cls(counts, are_guesses, grid, critical, parameter)
 
-    def pvalue(self, claim: Claim) -> float:
-        """Return the p-value of a member of the family; it is nondecreasing in the privacy parameter."""
-        return 1.0 if allows(claim, self.counts) else self.pvalue_of_forbidden(claim)
+    def pvalue(self, claim: Claim, limit: float = 1.0) -> float:
+        """Return the p-value of a member of the family, or 1 if it exceeds a limit; nondecreasing in the parameter."""
+        return 1.0 if allows(claim, self.counts) else self.pvalue_of_forbidden(claim, limit)
 
-    def pvalue_of_forbidden(self, claim: Claim) -> float:
-        """Return the p-value of a member that does not allow the observed frequencies."""
-        return min(1.0, GAMMA + max(self._largest(claim)))
+    def pvalue_of_forbidden(self, claim: Claim, limit: float = 1.0) -> float:
+        """Return the same of a member that does not allow the observed frequencies."""
+        found = 0.0
+        for largest in self._largest(claim):
+            found = max(found, GAMMA + largest)
+            if found > limit:
+                return 1.0
+        return min(1.0, found)
 
     def refutes(self, claim: Claim, alpha: float) -> bool:
-        """Return whether the p-value is at most `alpha`; the first cells in which it is larger decide."""
-        return not allows(claim, self.counts) and all(GAMMA + largest <= alpha for largest in self._largest(claim))
+        """Return whether the p-value is at most `alpha`."""
+        return self.pvalue(claim, alpha) <= alpha
 
     def _largest(self, claim: Claim) -> Iterator[float]:
         """Yield the largest probability of the region in some cells, then in the next."""
@@ -325,11 +342,11 @@ class Evidence:
         p, rest = claim.max_power(grid.q, grid.q_rest)
         # Σ_k tail_k Pr[Y in block k], summed by parts so that upper bounds on the tails and on Pr[Y ≤ end] both enlarge
         # the sum; y before the first block gets tail 1, y after the last block the tail of the last block.
-        for some in row_slices(*grid.columns.shape):
-            tails = self._tails(grid, some, p[some], rest[some])
+        for some in grid.parts:
+            tails, below = self._tails(grid, some, p[some], rest[some]), grid.below(some)
             steps = tails[:, :-1] - tails[:, 1:]
-            steps *= grid.below[some, :-1]
-            yield float(((1.0 - tails[:, 0]) * grid.before[some] + steps.sum(axis=1) + tails[:, -1]).max())
+            steps *= below[:, 1:-1]
+            yield float(((1.0 - tails[:, 0]) * below[:, 0] + steps.sum(axis=1) + tails[:, -1]).max())
 
     def last_refuted(self, claim: Claim, alpha: float) -> float:
         """Return a refuted parameter, at most about .4% of the gap below one that is not refuted; 0 if there is none.
@@ -427,7 +444,7 @@ def pvalue(counts: Counts, claim: Claim | float, *, alpha: float = 0.05) -> floa
     return 1.0 if allows(claim, counts) else Evidence.of(counts, claim, alpha).pvalue_of_forbidden(claim)
 
 
-def parameter_lower(counts: Counts, claim: Claim | float, *, alpha: float) -> float:
+def parameter_lower(counts: Counts, claim: Claim | float, *, alpha: float = 0.05) -> float:
     """Return a lower bound on the true privacy parameter: the counts refute every smaller member of the claim's family.
 
     The bound exceeds the true privacy parameter with probability at most alpha. It is in the units of the claim's
@@ -476,7 +493,7 @@ def check_test_alpha(alpha: float, share: float = 1.0) -> float:
     return float(alpha)
 
 
-def joint_test(counts: Counts, claim: Claim, *, alpha: float) -> tuple[float, float]:
+def joint_test(counts: Counts, claim: Claim, *, alpha: float = 0.05) -> tuple[float, float]:
     """Return the p-value of a claim and the lower bound on its privacy parameter, from the counts of one event.
 
     If the claim holds, the p-value is at most a with probability at most a, for every a. The bound is that of
@@ -528,13 +545,13 @@ def joint_test(counts: Counts, claim: Claim, *, alpha: float) -> tuple[float, fl
 def joint_test_beside(
     counts: Counts, claim: Claim, p_known: float, bound_known: float, *, alpha: float
 ) -> tuple[float, float]:
-    """Return the p-value if it may be below `p_known`, else 1, and the bound if it exceeds `bound_known`, else 0.
+    """Return the p-value if it is at most `p_known`, else 1, and the bound if it exceeds `bound_known`, else 0.
 
-    No p-value is below γ. The p-value increases with the privacy parameter, so the bound exceeds `bound_known` only if
-    this privacy parameter is refuted.
+    The p-value increases with the privacy parameter, so the bound exceeds `bound_known` only if this privacy parameter
+    is refuted.
     """
     evidence = Evidence.of(counts, claim, check_test_alpha(alpha))
-    p = evidence.pvalue(claim) if p_known > GAMMA else 1.0
+    p = evidence.pvalue(claim, p_known)
     exceeds = evidence.refutes(claim.with_parameter(bound_known), alpha)
     return p, evidence.last_refuted(claim, alpha) if exceeds else 0.0
 

@@ -6,7 +6,7 @@ directions, the probabilities c of a correct guess and w of a wrong one satisfy
 
     c = ½ (P(S) + Q(T)) ≤ ½ (B(Q(S)) + B(P(T))) ≤ B(½ (Q(S) + P(T))) = B(w).
 
-The numbers of correct and incorrect guesses among N runs are trinomial. Where the violation shows in both directions, a
+The numbers of correct and incorrect guesses among N runs are trinomial. If the violation shows in both directions, a
 test of c ≤ B(w) needs up to half the runs of a test of one of them.
 
 - *Pure claims.* Given G guesses the right ones are Bin(G, c/(c + w)) with c/(c + w) ≤ e^ε/(1 + e^ε): a binomial test
@@ -134,7 +134,7 @@ def guesses_by_coins(first: Counts, second: Counts, rng: np.random.Generator) ->
 def guesses_in_batch(first: Counts, second: Counts, rng: np.random.Generator) -> Guesses | None:
     """Return correct and incorrect guesses among the runs of a batch, with coins until one dataset has no more runs.
 
-    When the coins end depends on the coins alone, so each run that is counted is one whose dataset a fair coin drew.
+    When the coins end depends only on the coins, so each run that is counted is one whose dataset a fair coin drew.
     All but the last coins are drawn at once; if they already need too many runs, which has probability 1e-6, there are
     no guesses.
     """
@@ -184,7 +184,7 @@ def guess_test(guesses: Guesses, claim: Claim, *, alpha: float, fits: float = 1.
     """
     if not is_symmetric(claim):
         raise OptionError(
-            f"{claim} differs between the directions, or its boundary is not concave; test one direction alone.",
+            f"{claim} differs between the directions, or its boundary is not concave; test a single direction.",
             claim=claim,
         )
     level = check_test_alpha(alpha) * fits

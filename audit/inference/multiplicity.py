@@ -86,8 +86,8 @@ class ErrorBudget:
     --------
     >>> print(ErrorBudget(0.05, (("event test", 0.045), ("cell intervals", 0.005))))
     error budget 0.05 = event test 0.045 + cell intervals 0.005
-    >>> print(ErrorBudget(0.05, (("event test", 0.05),), beside=(("false low-bits warning", 1e-6),)))
-    error budget 0.05 = event test 0.05; outside the budget: false low-bits warning 1e-06
+    >>> print(ErrorBudget(0.05, (("event test", 0.05),), beside=(("false warning of a floating-point leak", 1e-6),)))
+    error budget 0.05 = event test 0.05; outside the budget: false warning of a floating-point leak 1e-06
     """
 
     total: float

@@ -2,9 +2,9 @@
 
 A pilot can rank the outcomes of a sampler only roughly: an outcome that is wrong by ten standard errors of the whole
 audit is wrong by two in a pilot of a twentieth, and two happen by chance. The counts of the main runs need no ranking:
-an event that the pilot did not see costs its part of alpha, not the audit. By the union bound, at least one of the
-exact tests refutes a claim that holds with probability at most alpha, and the largest of their bounds exceeds the true
-privacy parameter with probability at most alpha, for any parts that sum to 1 and were fixed before the runs.
+an event that the pilot did not see costs only its part of alpha. The parts sum to 1 and are fixed before the runs. So
+by the union bound, any of the exact tests refutes a true claim with probability at most alpha, and the largest of
+their bounds exceeds the true privacy parameter with probability at most alpha.
 
 Only the tests that may refute are run: leaving out the others can only lower both probabilities.
 
@@ -33,7 +33,7 @@ EventCounts: TypeAlias = npt.NDArray[np.int64] | Array
 _DIRECTIONS: tuple[Direction, ...] = ("x", "y")
 _EXACT = 5  # exact tests that are made: those with the largest rough bounds
 _NEAR = 400  # events whose rough bounds are computed, those that exceed their levels' quantiles by most
-_SHORT_OF = 0.8  # share of its level's quantile by which an event exceeds the claim that is worth a interim analysis
+_SHORT_OF = 0.8  # share of its level's quantile by which an event exceeds the claim that is worth a closer look
 _ANGLES = np.linspace(0.0, math.pi / 2, 9)[:, None]
 
 
@@ -61,7 +61,7 @@ def net_test(
 ) -> NetTest | None:
     """Test the claim on every event, in both directions; None if no event comes near to a bound.
 
-    Where no bound exceeds the `known` one, the bound is 0 and the event the one that comes nearest.
+    If no bound exceeds the `known` one, the bound is 0 and the event the one that comes nearest.
 
     Parameters
     ----------
@@ -91,10 +91,14 @@ def net_test(
     sides = (count_x, count_y, runs_x, runs_y, claim), (count_y, count_x, runs_y, runs_x, claim.reversed())
     tried: list[tuple[float, int, int]] = []
     for way, (p, q, n, m, directed_claim) in enumerate(sides):
-        clear = clearance(p, q, n, m, directed_claim)
-        is_apart = p / n > q / m + 3.0 * np.sqrt(p / n**2 + q / m**2)
-        near = np.flatnonzero(is_tested[way] & ((clear > _SHORT_OF * z[way]) | is_apart))
-        near = near[np.argsort(-(clear - z[way])[near], kind="stable")[:_NEAR]]
+        is_apart = is_tested[way] & (p / n > q / m + 3.0 * np.sqrt(p / n**2 + q / m**2))
+        # No boundary lies below q, so the standard error of p alone leaves few events whose clearance is computed.
+        may_clear = (np.arcsin(np.sqrt(p / n)) - _angle_of_q(q, m)) * 2.0 * math.sqrt(n) > _SHORT_OF * z[way]
+        near = np.flatnonzero(is_apart | may_clear)
+        clear = clearance(p[near], q[near], n, m, directed_claim)
+        is_near = is_apart[near] | (clear > _SHORT_OF * z[way, near])
+        near, clear = near[is_near], clear[is_near]
+        near = near[np.argsort(z[way, near] - clear, kind="stable")[:_NEAR]]
         rough = rough_bound(p[near], q[near], n, m, directed_claim, z[way, near])
         tried += [(bound, way, place) for bound, place in zip(rough.tolist(), near.tolist(), strict=True)]
     best: NetTest | None = None
@@ -103,11 +107,10 @@ def net_test(
         if best is not None and rough_one <= known:  # hardly any exact bound exceeds its rough one
             break
         counts = Counts(count_x=int(count_x[place]), runs_x=runs_x, count_y=int(count_y[place]), runs_y=runs_y)
-        held, level = directed(claim, counts, _DIRECTIONS[way]), float(levels[way, place])
-        bound = joint_test_beside(held.counts, held.claim, 0.0, known, alpha=level)[1]
+        held, weight = directed(claim, counts, _DIRECTIONS[way]), float(weights[way, place])
+        own, bound = joint_test_beside(held.counts, held.claim, weight, known, alpha=float(levels[way, place]))
         if best is None or bound > claim.parameter:  # that of the largest rough bound, and of what refutes
-            own = joint_test_beside(held.counts, held.claim, 1.0, max(known, bound), alpha=level)[0]
-            pvalue = min(pvalue, own / float(weights[way, place]))
+            pvalue = min(pvalue, own / weight)
         if best is None or bound > known:
             best = NetTest(place, _DIRECTIONS[way], counts, 1.0, bound)
         known = max(known, bound)
@@ -119,12 +122,16 @@ def clearance(
 ) -> Array:
     """Return the standard errors by which frequencies of p exceed the boundary at those of q, on the arcsine scale."""
     error_p, error_q = 0.5 / np.sqrt(n), 0.5 / np.sqrt(m)
-    angle = np.arcsin(np.sqrt((count_q + 0.5) / (m + 1.0)))
+    angle = _angle_of_q(count_q, m)
     here, beside = (
         arcsine_angle(*claim.max_power(np.sin(at) ** 2, np.cos(at) ** 2))
         for at in (angle, np.minimum(angle + error_q, math.pi / 2))
     )
     return np.asarray((np.arcsin(np.sqrt(count_p / n)) - here) / np.hypot(error_p, beside - here))
+
+
+def _angle_of_q(count_q: EventCounts, m: int | EventCounts) -> Array:
+    return np.asarray(np.arcsin(np.sqrt((count_q + 0.5) / (m + 1.0))))
 
 
 def rough_bound(
@@ -144,7 +151,7 @@ def rough_bound(
     """
     angles = _ANGLES[len(_ANGLES) // 2, None] if quickly else _ANGLES
     p = np.arcsin(np.sqrt(count_p / n)) - 0.5 * z / np.sqrt(n) * np.sin(angles)
-    q = np.arcsin(np.sqrt((count_q + 0.5) / (m + 1.0))) + 0.5 * z / np.sqrt(m) * np.cos(angles)
+    q = _angle_of_q(count_q, m) + 0.5 * z / np.sqrt(m) * np.cos(angles)
     p, q = np.maximum(p, 0.0), np.minimum(q, math.pi / 2)
     found = claim.rough_parameter_of(np.sin(p) ** 2, np.sin(q) ** 2, np.cos(p) ** 2, np.cos(q) ** 2).min(axis=0)
     return np.where(np.isnan(found), -math.inf, found)

@@ -9,7 +9,7 @@ ln(p/q) over all pairs (p, q) that the following test does not refute:
    p̂), that is, tan² t = (n/m) × odds(p)/odds(q), so t is constant on sectors between curves of constant odds ratio.
 2. *A box.* A share of the level is spent on refuting every p and every q outside exact limits for each (after Berger &
    Boos 1994). Without the box the test is weak far from the counts, where U and V nearly cancel. If every run on y is
-   a hit, V is −∞ and the test consists of the box alone.
+   a count, V is −∞ and the test consists of the box alone.
 3. *Between grid points.* Pr[X ≥ k] = Pr[B ≤ p] with B beta distributed, and the density f of −ln B has (ln f)''' ≥ 0.
    So ln f minus the logarithm of any normal density changes sign at most in the order −, +, −, +. Hence the
    distribution function of −ln B minus a normal one, which is negative at 0 and vanishes at ∞, changes sign at most in
@@ -77,7 +77,7 @@ class MaximumInterval:
 
 
 def ratio_intervals(
-    count_x: npt.ArrayLike, runs_x: int, count_y: npt.ArrayLike, runs_y: int, *, alpha: float
+    count_x: npt.ArrayLike, runs_x: int, count_y: npt.ArrayLike, runs_y: int, *, alpha: float = 0.05
 ) -> RatioIntervals:
     """Return simultaneous intervals that contain all ln(p_i/q_i) with probability 1 − alpha or more.
 
@@ -104,7 +104,7 @@ def ratio_intervals(
     See Also
     --------
     confidence_band : Limits for unions of cells.
-    results.CellCounts.ratios : The same for the cells of an audit.
+    results.BinCounts.ratios : The same for the cells of an audit.
 
     References
     ----------
@@ -307,7 +307,7 @@ def _checked(count_x: npt.ArrayLike, runs_x: int, count_y: npt.ArrayLike, runs_y
         if wrong.any():
             worst = counts[wrong][0]
             raise OptionError(
-                f"counts_{side} holds {worst:g} for runs_{side}={runs}; use whole numbers from 0 to the runs.",
+                f"count_{side} holds {worst:g} for runs_{side}={runs}; use whole numbers from 0 to the runs.",
                 counts=worst,
             )
     return x, y

@@ -11,8 +11,8 @@
    divergence. So D(P' ‖ Q') is a lower bound on D(P ‖ Q) for all orders simultaneously. No larger bound follows from
    the limits, because P' and Q' satisfy all of them.
 
-Limits for single cells also give a bound, the least divergence in a box, but every cell may then err in a different
-direction. At 10⁶ runs, 32 cells and order 2 of the Gaussian below, that bound was .87 of the truth and this one .95.
+Limits for single bins also give a bound, the least divergence in a box, but every bin may then err in a different
+direction. At 10⁶ runs, 32 bins and order 2 of the Gaussian below, that bound was .87 of the truth and this one .95.
 
 Proof: docs/proofs/bands.md
 """
@@ -25,11 +25,11 @@ from scipy.special import logsumexp
 
 from ..errors import OptionError
 from .binomial_tails import Array, limits
-from .confidence_bands import checked_cells, concave_hull
+from .confidence_bands import checked_bins, concave_hull
 from .event_test import check_alpha
 
 
-def renyi_lower(cells_x: npt.ArrayLike, cells_y: npt.ArrayLike, order: npt.ArrayLike, *, alpha: float) -> Array:
+def renyi_lower(bins_x: npt.ArrayLike, bins_y: npt.ArrayLike, order: npt.ArrayLike, *, alpha: float = 0.05) -> Array:
     """Return lower confidence bounds on the Rényi divergences D_a(P ‖ Q) of the outputs on x from those on y.
 
     With probability 1 − alpha or more, the bounds hold for all orders simultaneously. They are in nats, of the shape of
@@ -38,10 +38,10 @@ def renyi_lower(cells_x: npt.ArrayLike, cells_y: npt.ArrayLike, order: npt.Array
 
     Parameters
     ----------
-    cells_x, cells_y : array_like, shape (C,)
-        Counts of the outputs in each cell, which add up to the runs on x and on y; C ≥ 2. The cells and their order are
+    bins_x, bins_y : array_like, shape (C,)
+        Counts of the outputs in each bin, which add up to the runs on x and on y; C ≥ 2. The bins and their order are
         chosen without looking at these counts. Any order is valid; decreasing likelihood ratio of x to y is best. Use
-        32 cells evenly spaced in the log-likelihood ratio, out to where few runs fall (see Notes).
+        32 bins evenly spaced in the log-likelihood ratio, out to where few runs fall (see Notes).
     order : array_like, any shape
         Orders a > 0; 1 is the Kullback-Leibler divergence, infinity the logarithm of the largest ratio.
     alpha : float
@@ -60,7 +60,7 @@ def renyi_lower(cells_x: npt.ArrayLike, cells_y: npt.ArrayLike, order: npt.Array
     Notes
     -----
     Median ratio of bound to truth over 60 repetitions, alpha = .05: Gaussian, sensitivity 1, σ = 2, so D_a = a/8; edges
-    of the cells evenly spaced from 3.2 σ below the lower mean to 3.2 σ above the upper mean.
+    of the bins evenly spaced from 3.2 σ below the lower mean to 3.2 σ above the upper mean.
 
     ====  =====  =====  =====  =====  =====  =====
     ..    order 2              order 8
@@ -72,9 +72,9 @@ def renyi_lower(cells_x: npt.ArrayLike, cells_y: npt.ArrayLike, order: npt.Array
     10⁷   .966   .980   .983   .867   .875   .873
     ====  =====  =====  =====  =====  =====  =====
 
-    The divergence of the 16, 32 and 64 cells is .980, .995 and .999 of the truth at order 2, and .93 at order 8, which
+    The divergence of the 16, 32 and 64 bins is .980, .995 and .999 of the truth at order 2, and .93 at order 8, which
     depends on the outputs beyond the edges. Cells of equal probability do as well at order 2 and worse at order 8 (32
-    cells: .64, .71, .74). For randomised response with odds 3 to 1 and order 2, the ratio is .939 at 10⁴ runs, .981 at
+    bins: .64, .71, .74). For randomised response with odds 3 to 1 and order 2, the ratio is .939 at 10⁴ runs, .981 at
     10⁵ and .998 at 10⁷.
 
     References
@@ -90,12 +90,12 @@ def renyi_lower(cells_x: npt.ArrayLike, cells_y: npt.ArrayLike, order: npt.Array
     >>> float(renyi_lower([75_000, 25_000], [25_000, 75_000], 2, alpha=0.05).round(3))
     0.831
     """
-    cells_x, cells_y = checked_cells(cells_x, cells_y)
-    each = check_alpha(alpha) / (2 * (len(cells_x) - 1))
+    bins_x, bins_y = checked_bins(bins_x, bins_y)
+    each = check_alpha(alpha) / (2 * (len(bins_x) - 1))
     orders = np.asarray(order, dtype=np.float64)
     if not (orders > 0.0).all():  # NaN fails
         raise OptionError(f"order={order!r} is not an order of a Rényi divergence; use orders above 0.", order=order)
-    x, y = np.cumsum(cells_x), np.cumsum(cells_y)
+    x, y = np.cumsum(bins_x), np.cumsum(bins_y)
     q, p = concave_hull(limits(y[:-1], y[-1], alpha=each)[1], limits(x[:-1], x[-1], alpha=each)[0])
     rise, length = (
         np.diff(p),

@@ -18,11 +18,11 @@ LARGEST_LEVEL = 0.25
 
 
 def total_variation_upper(
-    count_x: Iterable[int], count_y: Iterable[int], *, alpha: float, counts_unlisted: bool = False
+    count_x: Iterable[int], count_y: Iterable[int], *, alpha: float = 0.05, counts_unlisted: bool = False
 ) -> float:
     """Return an upper limit for the total variation distance over cells, too low with probability at most `alpha`.
 
-    The limit is exact for any number of cells and runs. The distance is P(A) − Q(A) for the unknown but fixed set of
+    The limit is exact for any number of bins and runs. The distance is P(A) − Q(A) for the unknown but fixed set of
     cells A = {i : p_i > q_i}. With n runs on each side, n plus the counts of A on x minus the counts of A on y is a sum
     S of 2n independent indicators with mean 2n(1 + TV)/2. For c ≤ ES − 1, Pr[S ≤ c] is at most that of a Bin(2n, (1 +
     TV)/2) variable (Hoeffding), so the Clopper-Pearson limit of S is below (1 + TV)/2 with probability at most alpha.
@@ -71,8 +71,8 @@ def total_variation_upper(
     runs = sum(x)
     if len(x) != len(y) or runs != sum(y) or runs < 1 or min(x + y) < 0:
         raise OptionError(
-            f"{runs:,} runs in {len(x)} cells and {sum(y):,} runs in {len(y)} cells do not match; use counts of the "
-            "same number of runs in the same cells on both sides.",
+            f"{runs:,} runs in {len(x)} bins and {sum(y):,} runs in {len(y)} bins do not match; use counts of the "
+            "same number of runs in the same bins on both sides.",
             count_x=x,
             count_y=y,
         )

@@ -19,7 +19,7 @@ _NEGLIGIBLE = 1e-18  # relative to the partial sum
 def change_pvalue(counts: int, runs: int, counts_before: int, runs_before: int) -> float:
     """Return the exact p-value of the null that the event has the same probability in both samples.
 
-    Given the total number of counts, the counts of the first sample are hypergeometric for every probability of the
+    Given the total count, the counts of the first sample are hypergeometric for every probability of the
     event, so the test is exact for any numbers of runs. The two-sided p-value is twice the tail from the observed
     counts on, at most 1. Impossible counts raise an `OptionError`.
 
@@ -51,7 +51,7 @@ def change_pvalue(counts: int, runs: int, counts_before: int, runs_before: int) 
 
 def hypergeometric_tail(counts: int, runs: int, seen: int, total: int) -> float:
     """Return the one-sided tail from `counts` on, for `runs` draws out of `total` with `seen` counts."""
-    if counts * total < runs * seen:  # fewer counts than expected: use the tail of the misses
+    if counts * total < runs * seen:  # smaller counts than expected: use the tail of the misses
         counts, seen = runs - counts, total - seen
     most = min(runs, seen)  # terms decrease from the mean on
     first = _log_ways(seen, counts) + _log_ways(total - seen, runs - counts) - _log_ways(total, runs)

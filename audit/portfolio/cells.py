@@ -11,13 +11,14 @@ import sys
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
-from ..events.events import Event, Intervals, Scored, cells_of
+from ..events.events import Event, Intervals, Scored, counts_in_cells
 from ..events.scores import Number, Score
 from ..inference.event_test import Direction
 from .curve import expected_log_ratio, shrunken_log_ratios
@@ -50,7 +51,7 @@ _CURVE = 700  # cells of a curve at most, whose fit takes the square of their nu
 _JOINED = 128  # about as many as quantiles without single values make
 _LONG = 4 * (EVEN + 1) ** 2  # runs from which √runs even cells are twice as fine, and locate a kink better
 ROUNDED = 9
-"""Digits of a log ratio or a value, so that errors of rounding neither order a plateau nor tell machines apart."""
+"""Digits of a log ratio or a value, so that errors of rounding neither order a plateau nor distinguish machines."""
 
 
 class Listed(Score):
@@ -68,7 +69,7 @@ class Column:
     """A score of outputs with its values on the pilot, equally many on x and on y.
 
     The log ratio of the cells is estimated by a curve of ramps, where neighbouring values have similar ratios, or for
-    each cell by itself; a column without a curve belongs to the net alone, as one of many.
+    each cell by itself; a column without a curve belongs only to the net, as one of many.
     """
 
     score: Score
@@ -81,7 +82,7 @@ class Column:
     curve: Curve | None = "ramps"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Cut:
     """A column cut into cells.
 
@@ -123,14 +124,15 @@ class Cut:
         if column.curve == "ramps" and len(edges):
             ratio = _curve(_positions(values, edges), count_x, count_y, is_ratio=column.is_ratio)
         elif column.curve == "each":
-            ratio = shrunken_log_ratios(count_x, count_y).round(ROUNDED)
+            pairs, same, times = np.unique(count_x + 1j * count_y, return_inverse=True, return_counts=True)
+            ratio = shrunken_log_ratios(pairs.real, pairs.imag, times).round(ROUNDED)[same]
         count = len(count_x)
         ends = np.concatenate([[0], 1 + np.searchsorted(edges, coarse), [count - 1, count]])
         low, high, width = runs_of_cells(len(ends) - 1)
         low, high = ends[low], ends[high]
         first, after = np.searchsorted(edges, apart, side="right").T
         is_cell = after == first + 1
-        width[(width == 1) & np.isin(low, first[is_cell])] = RECURS
+        width = np.where((width == 1) & np.isin(low, first[is_cell]), RECURS, width)
         low, high = np.append(low, first[~is_cell]), np.append(high, after[~is_cell])
         width = np.append(width, np.full(len(low) - len(width), RECURS))
         below_fine = np.array([np.searchsorted(known, fine) for known in ordered])
@@ -141,7 +143,7 @@ class Cut:
         """Runs on each dataset."""
         return len(self.column.x)
 
-    @property
+    @cached_property
     def fitted_cells(self) -> tuple[Array, Array]:
         """Counts in each cell on x and on y as the curve expects them; those of the pilot without a curve."""
         if self.ratio is None:
@@ -149,7 +151,7 @@ class Cut:
         counts, share = self.count_x + self.count_y, expit(self.ratio)
         return np.minimum(counts * share, self.count_x.sum()), np.minimum(counts * (1.0 - share), self.count_y.sum())
 
-    @property
+    @cached_property
     def order(self) -> Integers:
         """Cells by decreasing ratio; on a curve those of equal ratio by their distance to a cell of larger ratio."""
         assert self.ratio is not None
@@ -164,16 +166,15 @@ class Cut:
         on_x, on_y = (min(float(side[cells].sum()), float(self.runs)) for side in self.fitted_cells)
         return on_x, on_y
 
-    def in_events(self, counts: Array) -> Array:
-        """Counts in each event of the net, of counts in each cell."""
+    def in_events(self, counts: Array, events: Integers | slice = slice(None)) -> Array:
+        """Counts in each event of the net, or in some events, of counts in each cell."""
         up_to = np.concatenate([[0.0], np.cumsum(counts)])
-        return np.asarray(up_to[self.high] - up_to[self.low])
+        return np.asarray(up_to[self.high[events]] - up_to[self.low[events]])
 
     def with_edges(self, more: Array) -> Cut:
         """The same column with further edges, as the cells of events that need no curve and no net."""
         edges = np.union1d(self.edges, more)
-        cells = (cells_of(side, edges) for side in (self.column.x, self.column.y))
-        count_x, count_y = (np.bincount(side, minlength=len(edges) + 2).astype(np.float64) for side in cells)
+        count_x, count_y = (counts_in_cells(side, edges).astype(np.float64) for side in (self.column.x, self.column.y))
         return replace(self, edges=edges, count_x=count_x, count_y=count_y, ratio=None)
 
     @np.errstate(over="ignore")  # distances beyond the largest number
@@ -281,13 +282,14 @@ def _edges(column: Column, sides: Sequence[Array], values: Array) -> tuple[Array
 
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")  # distances may be infinite or 0
 def _odd_stretches(values: Array) -> list[tuple[float, float]]:
-    """First and last number of stretches of increasing values far denser or emptier than what is beside them.
+    """First and last number of stretches of increasing values far denser or emptier than their neighbourhood.
 
     In an evenly spread stretch the length of k spacings, in units of the mean spacing, is at most r with probability at
     most rᵏ/k!, and one spacing is at least r times m others together with probability (1 + r)⁻ᵐ. Stretches of more
     values than an even cell need no cells of their own.
     """
     found: list[tuple[float, float, float]] = []
+    least = math.log(_BY_CHANCE / max(len(values), 1))
     for k in (1, *(k for k in _SPACINGS if k * (EVEN + 1) <= len(values))):
         beside = max(_BESIDE, k)
         if len(values) <= k + 2 * beside:
@@ -295,12 +297,20 @@ def _odd_stretches(values: Array) -> list[tuple[float, float]]:
         low, high = values[beside : len(values) - k - beside], values[beside + k : len(values) - beside]
         before, after = low - values[: len(low)], values[k + 2 * beside :] - high
         length = high - low
+        # Most lengths are seen to be likely without a logarithm.
+        if k == 1:
+            is_near = length > (1.0 - 1e-9) * 2.0 * math.expm1(-least / (2 * beside)) * np.maximum(before, after)
+        else:
+            most = (1.0 + 1e-9) * math.exp((least + math.lgamma(k + 1.0)) / k) / beside
+            is_near = length < most * np.minimum(before, after)
+        near = np.flatnonzero(is_near & (length > 0.0))
+        low, high, before, after, length = (each[near] for each in (low, high, before, after, length))
         if k == 1:
             chance = -2 * beside * np.log1p(length / np.maximum(before, after) / 2)
             low, high = np.nextafter(low, math.inf), np.nextafter(high, -math.inf)
         else:
             chance = k * np.log(length / np.minimum(before, after) * beside) - math.lgamma(k + 1.0)
-        odd = np.flatnonzero((length > 0.0) & (chance < math.log(_BY_CHANCE / len(values))))
+        odd = np.flatnonzero(chance < least)
         found += zip(chance[odd].tolist(), low[odd].tolist(), high[odd].tolist(), strict=True)
     kept: list[tuple[float, float]] = []
     for _, low_end, high_end in sorted(found):
@@ -309,6 +319,7 @@ def _odd_stretches(values: Array) -> list[tuple[float, float]]:
     return kept
 
 
+@lru_cache(maxsize=16)  # most columns have equally many cells
 def runs_of_cells(count: int) -> tuple[Integers, Integers, Integers]:
     """First cell, cell after the last, and width of half-lines both ways (0) and of runs of 1, 2, 4, … cells."""
     inner = np.arange(1, count)
@@ -326,7 +337,7 @@ def runs_of_cells(count: int) -> tuple[Integers, Integers, Integers]:
 
 
 def _positions(values: Array, edges: Array) -> Array:
-    """The mean of the sorted finite values in each cell but the last; its lower edge where there is none."""
+    """The mean of the sorted finite values in each cell but the last; its lower edge if there is none."""
     starts = np.concatenate([[0], np.searchsorted(values, edges)])
     counts = np.diff(starts, append=len(values))
     means = np.append(edges[0], edges)

@@ -1,4 +1,4 @@
-"""The event of each direction with the largest expected bound, and whether both are tested together or one alone.
+"""The event of each direction with the largest expected bound, and whether both are tested together or only one.
 
 By the Neyman-Pearson lemma the best events are {log ratio ≥ t}, and {log ratio ≤ t} for the other direction. The curve
 of a column orders its cells and proposes the best of these sets, and the pair of both, without caution: what the pilot
@@ -149,7 +149,7 @@ class Choice:
     """The event to test and its direction, with the pilot counts that it was chosen on.
 
     `shows_nothing` says that not even this event showed a difference between x and y. `opposite` is the event of the
-    other direction, where both are to be tested together; the two exclude each other.
+    other direction, if both are to be tested together; the two exclude each other.
     """
 
     event: Event
@@ -239,7 +239,7 @@ class Proposal:
 
     @property
     def is_more_likely(self) -> bool:
-        """Whether the pilot has more counts on its dataset than on the other."""
+        """Whether the pilot has a larger count on its dataset than on the other."""
         count_x, count_y = self.cut.counts(self.cells)
         return bool(count_x > count_y if self.more_likely_on == "x" else count_y > count_x)
 
@@ -252,7 +252,7 @@ class Proposal:
         return replace(self, cells=cells, expected=own)
 
     def value_of(self, criterion: Criterion, counts: tuple[float, float], caution: float) -> float:
-        """What a test of this set alone should show beyond the claim, with these counts on x and on y."""
+        """What a test of only this set should show beyond the claim, with these counts on x and on y."""
         count_x, count_y = (np.array([side]) for side in counts)
         return float(criterion.values(Events(count_x, count_y, self.cut.runs, self.more_likely_on, caution))[0])
 
@@ -365,7 +365,7 @@ def _best_plain(cuts: Sequence[Cut], criterion: Criterion, caution: float) -> It
     """For each column and direction the best half-line, or value that recurs, by its counts."""
     for cut in cuts:
         plain = np.flatnonzero(cut.width <= HALF_LINE)
-        count_x, count_y = cut.in_events(cut.count_x)[plain], cut.in_events(cut.count_y)[plain]
+        count_x, count_y = cut.in_events(cut.count_x, plain), cut.in_events(cut.count_y, plain)
         for way in DIRECTIONS:
             values = criterion.values(Events(count_x, count_y, cut.runs, way, caution))
             at = int(np.argmax(values))
@@ -373,9 +373,9 @@ def _best_plain(cuts: Sequence[Cut], criterion: Criterion, caution: float) -> It
 
 
 def seen_on_one_dataset(cuts: Sequence[Cut], least: int) -> tuple[Choice | None, Choice | None]:
-    """For each direction the event with most counts on its dataset, and none on the other.
+    """For each direction the event with the largest count on its dataset, and none on the other.
 
-    Of k events that tell nothing, one has log₂ k counts on one dataset and none on the other. So an event of the net
+    Among k events that show nothing, one has log₂ k counts on one dataset and none on the other. So an event of the net
     needs so many more than the `least`, for the k that are as wide. A half-line does not if it lies farther from all
     outputs of the other dataset than these from each other, as the tail of noise does not.
     """
@@ -398,7 +398,7 @@ def seen_on_one_dataset(cuts: Sequence[Cut], least: int) -> tuple[Choice | None,
 def choose_seen(x: Outputs, y: Outputs) -> tuple[Choice, Choice]:
     """For each direction the outputs that the first half saw on its dataset, with their counts in the second half.
 
-    For outputs that never vary, or of which hardly any occurs twice.
+    For outputs that never vary, or almost none of which occurs twice.
     """
     half, found = len(x) // 2, []
     for way, side in zip(DIRECTIONS, (x, y), strict=True):
@@ -431,7 +431,7 @@ def _proposals(cuts: Sequence[Cut], criterion: Criterion) -> list[_Proposals]:
 
 
 def _of_curve(cut: Cut, criterion: Criterion) -> Iterator[Proposal]:
-    """The set that the curve of a column proposes in each direction, if the pilot has more counts on its dataset."""
+    """The set that the curve of a column proposes in each direction, if the pilot has a larger count on its dataset."""
     if cut.ratio is None:
         return
     decreasing, (fitted_x, fitted_y) = cut.order, cut.fitted_cells
@@ -447,23 +447,22 @@ def _of_curve(cut: Cut, criterion: Criterion) -> Iterator[Proposal]:
 def _clearest(cuts: Sequence[Cut], claim: Claim, *, recurring: bool = False) -> _Proposals:
     """For each direction the event of the net that exceeds a claim by most standard errors.
 
-    Of all events, or of values that recur among many others and of clusters; none that exceeds it by less than the
-    largest of as many errors hardly does.
+    Among all events, or values that recur among many others and clusters; none that exceeds it by less than the
+    largest of as many errors rarely does.
     """
     found: _Proposals = {}
-    tried = sum(np.count_nonzero(cut.width == RECURS) if recurring else len(cut.low) for cut in cuts)
-    least = math.sqrt(2.0 * math.log(max(2 * tried, 1)))
-    for cut in cuts:
-        for way, directed in zip(DIRECTIONS, (claim, claim.reversed()), strict=True):
-            own, other = (cut.in_events(side) for side in cut.directed(way))
+    events = [np.flatnonzero(cut.width == RECURS) if recurring else np.arange(len(cut.low)) for cut in cuts]
+    least = math.sqrt(2.0 * math.log(max(2 * sum(map(len, events)), 1)))
+    is_turned = is_symmetric(claim)
+    for cut, places in zip(cuts, events, strict=True):
+        for way, directed in zip(DIRECTIONS, (claim, claim.reversed()), strict=True) if len(places) else ():
+            own, other = (cut.in_events(side, places) for side in cut.directed(way))
             clear = clearance(own, other, cut.runs, cut.runs, directed)
-            if is_symmetric(claim):
+            if is_turned:
                 clear[own + other > cut.runs] = -np.inf
-            if recurring:
-                clear[cut.width != RECURS] = -np.inf
             at = int(np.argmax(clear))
             if clear[at] > (found[way].value if way in found else least):
-                found[way] = Proposal.plain(cut, at, way, float(clear[at]))
+                found[way] = Proposal.plain(cut, int(places[at]), way, float(clear[at]))
     return found
 
 
@@ -526,7 +525,7 @@ def _common(cuts: Sequence[Cut], criterion: Criterion) -> Choice | None:
 
 
 def _chosen(of_columns: Sequence[_Proposals], criterion: Criterion, *, both: bool) -> tuple[Choice | None, float]:
-    """The best pair of one column, or the best event alone, and what it promises; none without any bound."""
+    """The best pair of one column, or the best single event, and what it promises; none without any bound."""
     parameter, one_way = criterion.claim.parameter, replace(criterion, is_one_way=True)
     alone = max((one for each in of_columns for one in each.values()), key=lambda one: one.value, default=None)
     if alone is None:

@@ -1,11 +1,11 @@
 """The columns of a pilot's outputs: every number that an event may be an interval of.
 
-An output that is a number is one column; a vector has its coordinates, and any other output its parts. To these come
-statistics of several columns, what picks itself on the first half of the pilot among thousands of candidates (a value
-given a key, a product of two columns, a parity, a key, a word of a text, a remainder), and learned log ratios.
+An output that is a number is one column; a vector has its coordinates, and any other output its parts. Further
+columns are statistics of several columns, learned log ratios, and the clearest of thousands of candidates on the first
+half of the pilot: a value given a key, a product of two columns, a parity, a key, a word of a text, a remainder.
 
 A learned column is scored crosswise: each half of the pilot by what the other half taught, so all runs count. A picked
-column is counted on the second half alone. The main runs are scored by what the whole pilot taught.
+column is counted only on the second half. The main runs are scored by what the whole pilot taught.
 """
 
 from __future__ import annotations
@@ -21,10 +21,9 @@ from ..events.leaves import KeyedValues, Summaries, learn_leaves
 from ..events.outputs import Outputs, as_vectors, vector_width
 from ..events.scores import Additive, DifferentSizes, Number, Piece, Score, Weighted
 from ..events.scores import Column as ColumnScore
-from ..events.text_columns import learn_texts
 from ..floating_point_errors import in_one_thread
 from .cells import FIRST, SINGLY, Array, Column, Curve, Cut, as_spread, cut_columns
-from .low_bits import bit_columns
+from .floating_point_leaks import bit_columns
 from .picks import BINS, COMPARED, MOST, clear_cases, clear_keys, clear_pairs, clear_parities, digit_scores, have_keys
 from .table import table_columns
 
@@ -131,6 +130,8 @@ def _of_vectors(x: Outputs, y: Outputs, width: int) -> Iterator[Column]:
 
 
 def _of_objects(x: Outputs, y: Outputs) -> Iterator[Column]:
+    from ..events.text_columns import learn_texts
+
     leaves = learn_leaves(x, y)
 
     def score(place: int) -> Score:
@@ -317,14 +318,16 @@ def additive(columns: Columns, x: Array, y: Array, bins: int) -> Additive | None
 
 def _cuts(values: Array, bins: int) -> Array:
     """Values at which a column has a step: all but the least if there are few, else quantiles."""
-    values = values[~np.isnan(values)]
+    values = np.sort(values)
+    values = values[: np.searchsorted(values, np.nan)]
     if len(values) == 0:
         return values
-    if len(np.unique(values[:FIRST])) <= _FEW and len(different := np.unique(values)) <= _FEW:
+    different = values[np.concatenate([[True], values[1:] > values[:-1]])]
+    if len(different) <= _FEW:
         return np.asarray(different[1:])
     levels = np.rint(np.linspace(0.0, 1.0, bins + 1)[1:-1] * (len(values) - 1)).astype(np.int64)
-    cuts = np.unique(np.partition(values, levels)[levels])
-    return np.asarray(cuts[cuts > values.min()])
+    cuts = np.unique(values[levels])
+    return np.asarray(cuts[cuts > values[0]])
 
 
 def _design(values: Array, cuts: list[Array], has_gaps: list[bool]) -> Array:
@@ -338,7 +341,7 @@ def _design(values: Array, cuts: list[Array], has_gaps: list[bool]) -> Array:
 
 
 def _fitted(x: Array, y: Array) -> Array:
-    """The steps with which a logistic regression tells x from y."""
+    """The steps with which a logistic regression separates x from y."""
     design, label = np.concatenate([x, y], axis=1), np.repeat([1.0, 0.0], [x.shape[1], y.shape[1]])
     on_x, on_y = (side.sum(axis=1, dtype=np.float64) for side in (x, y))
     mean = (on_x + on_y) / len(label)

@@ -344,8 +344,10 @@ _ROUNDS = 60
 _SHRINKING = 8
 
 
-def shrunken_log_ratios(count_x: Array, count_y: Array) -> Array:
+def shrunken_log_ratios(count_x: Array, count_y: Array, times: npt.NDArray[np.int64] | int = 1) -> Array:
     """Log-likelihood ratio of each outcome, shrunk towards 0, from counts in equally many runs on each dataset.
+
+    Several outcomes with the same counts may be given once, with how many `times` they come.
 
     Examples
     --------
@@ -371,15 +373,15 @@ def shrunken_log_ratios(count_x: Array, count_y: Array) -> Array:
         likelihood = own * count_x - (np.logaddexp(0.0, own) - math.log(2.0)) * counts
         sharpness = np.log1p(counts * share * (1.0 - share) / precision)
         modes[k], evidence[k] = own, likelihood - 0.5 * (own**2 * precision + sharpness)
-    return np.asarray((_posterior(evidence) * modes).sum(axis=0))
+    return np.asarray((_posterior(evidence, times) * modes).sum(axis=0))
 
 
-def _posterior(evidence: Array) -> Array:
-    """Probability of each deviation for each outcome, with shares estimated from all outcomes."""
+def _posterior(evidence: Array, times: npt.NDArray[np.int64] | int) -> Array:
+    """Probability of each deviation for outcomes that come so many times, with shares estimated from all of them."""
     likelihood = np.exp(evidence - evidence.max(axis=0))
     shares = np.full(len(evidence), 1.0 / len(evidence))
     for _ in range(_ROUNDS):
-        weights = 1.0 / (shares @ likelihood)
+        weights = times / (shares @ likelihood)
         before, shares = shares, shares * (likelihood @ weights)
         shares = (shares + 1.0 / len(shares)) / (shares.sum() + 1.0)  # as if one more outcome were spread evenly
         if float(np.abs(shares - before).max()) < 1e-3:

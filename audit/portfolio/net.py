@@ -1,10 +1,10 @@
 """The net: plain events of every column in both directions, each tested exactly on its own part of alpha.
 
-An event that the pilot did not see costs its part of alpha, not the audit: by the union bound at least one of the exact
-tests refutes a claim that holds with probability at most alpha, for any parts that sum to 1 and were fixed before the
-main runs. Three tenths of the net's alpha are spread evenly over the widths of events and then over their places; the
-rest goes to the leading events of the pilot by rank, as 1, 1/2, 1/3, …, once by expected bound, once by standard errors
-above the claim, once among the values that recur.
+The net finds events that the pilot did not see. Each event has a fixed part of alpha. The parts sum to 1, so by the
+union bound the exact tests together refute a claim that holds with probability at most alpha. Three tenths of the net's
+alpha are spread evenly over the widths of events and then over their places. The rest goes to the leading events of the
+pilot in parts of 1, 1/2, 1/3, … by rank: once by expected bound, once by standard errors above the claim, once among
+the values that recur.
 
 Proof: docs/proofs/choices.md
 
@@ -48,27 +48,31 @@ class Net:
     def of(cls, cuts: Sequence[Cut], claim: Claim, runs: int) -> Net:
         """The net for a test of `runs` main runs on each dataset.
 
-        Of two outcomes each is the complement of the other, so the events of the choice are all that there are, but for
+        Two outcomes are each the complement of the other, so the events of the choice are all that there are, but for
         outcomes that the pilot did not show. These need no ranks.
         """
         places = _Places.of(cuts)
         is_binary = not any(np.count_nonzero(cut.count_x + cut.count_y) > 2 for cut in cuts)
         if is_binary:
             places = places.at(places.count_x + places.count_y == 0.0)
-        groups, group, sizes = np.unique(places.width, return_inverse=True, return_counts=True)
-        even = np.tile(1.0 / sizes[group] / len(groups) / 2.0, 2)
+        sizes = np.bincount(places.width - FINE)
+        even = np.tile(1.0 / sizes[places.width - FINE] / np.count_nonzero(sizes) / 2.0, 2)
         if is_binary:
             return places.net(even, _EVEN)
-        count_x, count_y, pilot = places.count_x, places.count_y, np.array([cut.runs for cut in cuts])[places.column]
-        is_fine, recurs = places.width == FINE, places.width == RECURS  # the fine ones are too many to be ranked
+        count_x, count_y = places.count_x, places.count_y
+        pilot = np.array([cut.runs for cut in cuts])[places.column]
+        z = _SHOWN * np.sqrt(pilot / runs)
+        recurs, ranked = places.width == RECURS, np.flatnonzero(places.width != FINE)  # the fine ones are too many
         promise, clear = [], []
         for p, q, directed in ((count_x, count_y, claim), (count_y, count_x, claim.reversed())):
-            z, promised = _SHOWN * np.sqrt(pilot / runs), np.full(len(p), -np.inf)
-            most = np.where(is_fine, -np.inf, rough_bound(p, q, pilot, pilot, directed, z, quickly=True))
-            near = np.union1d(np.argsort(-most, kind="stable")[:_TRIED], np.flatnonzero(recurs & (most > 0.0)))
+            of_ranked = p[ranked], q[ranked], pilot[ranked], pilot[ranked], directed
+            rough, promised, clearances = np.full((3, len(p)), -np.inf)
+            rough[ranked] = rough_bound(*of_ranked, z[ranked], quickly=True)
+            near = np.union1d(_largest(rough, _TRIED), np.flatnonzero(recurs & (rough > 0.0)))
             promised[near] = rough_bound(p[near], q[near], pilot[near], pilot[near], directed, z[near])
+            clearances[ranked] = clearance(*of_ranked)
             promise.append(promised)
-            clear.append(np.where(is_fine, -np.inf, clearance(p, q, pilot, pilot, directed)))
+            clear.append(clearances)
         by_bound, by_clearance = np.concatenate(promise), np.concatenate(clear)
         if is_symmetric(claim):  # the complement says the same in the other direction
             is_large = np.tile(count_x + count_y > pilot, 2)
@@ -131,7 +135,7 @@ class _Places:
     @classmethod
     def _of_column(cls, cut: Cut, number: int) -> _Places:
         """The events of a column, those of fine cells last."""
-        bounds = np.unique(np.concatenate([cut.low, cut.high]))
+        bounds = np.flatnonzero(np.bincount(np.concatenate([cut.low, cut.high])))
         edges = np.union1d(cut.edges[bounds[(bounds > 0) & (bounds <= len(cut.edges))] - 1], cut.fine)
         place = np.concatenate([[0], 1 + np.searchsorted(edges, cut.edges), [len(edges) + 1, len(edges) + 2]])
         fine = 1 + np.searchsorted(edges, cut.fine)
@@ -162,19 +166,28 @@ class _Places:
         An event has no rank if it overlaps an earlier one of its column and direction, or has the same counts as an
         earlier one: it is the same set by another name.
         """
-        weight, count = np.zeros(len(value)), len(self.low)
-        kept: list[tuple[int, int, int, int]] = []
-        seen: set[tuple[int, float, float]] = set()
-        for place in np.argsort(-value, kind="stable")[:_TRIED].tolist():
-            if value[place] == -np.inf or len(kept) == _RANKED:
-                break
-            way, at = divmod(place, count)
-            own = int(self.column[at]), way
-            low, high = int(self.low[at]), int(self.high[at])
-            name = way, float(self.count_x[at]), float(self.count_y[at])
-            if name in seen or any((c, w) == own and a < high and low < b for c, w, a, b in kept):
-                continue
-            seen.add(name)
-            kept.append((*own, low, high))
-            weight[place] = 1.0 / len(kept)
+        weight = np.zeros(len(value))
+        tried = _largest(value, _TRIED)
+        tried = tried[value[tried] > -np.inf]
+        way, at = np.divmod(tried, len(self.low))
+        column, low, high, count_x, count_y = (
+            part[at] for part in (self.column, self.low, self.high, self.count_x, self.count_y)
+        )
+        is_able, rank = np.ones(len(tried), np.bool_), 1
+        while rank <= _RANKED and is_able.any():
+            first = int(is_able.argmax())
+            weight[tried[first]] = 1.0 / rank
+            is_same = (count_x == count_x[first]) & (count_y == count_y[first])
+            overlaps = (column == column[first]) & (low < high[first]) & (low[first] < high)
+            is_able &= (way != way[first]) | ~(is_same | overlaps)
+            rank += 1
         return weight / max(float(weight.sum()), 1e-300)
+
+
+def _largest(values: Array, count: int) -> Integers:
+    """The places of the largest values, in order, of equal ones the first; values of −∞ come last."""
+    able = np.flatnonzero(values > -np.inf)
+    if len(able) > count:
+        able = able[values[able] >= np.partition(values[able], len(able) - count)[len(able) - count]]
+    ordered = able[np.argsort(-values[able], kind="stable")[:count]]
+    return np.concatenate([ordered, np.flatnonzero(values == -np.inf)[: count - len(ordered)]])

@@ -1,11 +1,11 @@
-"""What picks itself on the first half of a pilot, apart, as it compares candidates and knows no columns or cells.
+"""Candidates that become columns, chosen on the first half of a pilot; apart, as it knows no columns or cells.
 
-A leak of one key among hundreds, the signs of two columns that agree more often on x, a parity of five columns, the
-remainder of a number that hardly recurs: no single column shows these, and all of them are too many to test. Each kind
-of candidate is compared on the first half of the pilot, and the clearest become columns, counted on the other half.
+No single column shows a leak of one key among hundreds, signs of two columns that agree more often on x, a parity of
+five columns, or the remainder of a number that rarely recurs, and there are too many of these to test. So each kind of
+candidate is compared on the first half of the pilot. The clearest become columns, counted on the other half.
 
 A candidate is clear if it differs by 1.5 standard errors more than √(2 ln k): the largest of k differences that are
-noise hardly exceeds that.
+noise rarely exceeds that.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _LEAST_COUNTS = 8  # on both datasets together, for a difference in standard err
 
 
 def beyond_chance(candidates: int) -> float:
-    """Standard errors that the largest of so many differences that are noise hardly exceeds."""
+    """Standard errors that the largest of so many differences that are noise rarely exceeds."""
     return _CLEARLY + math.sqrt(2.0 * math.log(max(candidates, 2)))
 
 

@@ -70,10 +70,10 @@ def _different(outputs: Outputs) -> tuple[Outputs, Integers]:
 
 
 def table_columns(x: Outputs, y: Outputs) -> Iterator[Column]:
-    """Columns of outcomes; none for outputs that hardly recur.
+    """Columns of outcomes; none for outputs that rarely recur.
 
-    One has a place for each of the commonest outcomes. Of many, which are hardly told apart on the whole pilot, another
-    one has the log ratios, scored crosswise.
+    One has a place for each of the commonest outcomes. If there are many, which the whole pilot barely distinguishes,
+    another column has the log ratios, scored crosswise.
     """
     half = len(x) // 2
     table = count_outcomes([x[:half], y[:half], x[half:], y[half:]])

@@ -43,7 +43,7 @@ class AsLikely:
     """An event on the boundary of the stronger claim that resembles an observed event.
 
     An excess may come from a larger p or from a smaller q. If the event is rare on both sides, p is kept and q falls as
-    the excess grows, so fewer counts show the excess. If its complement is rare, q is kept and p grows. This also
+    the excess grows, so smaller counts show the excess. If its complement is rare, q is kept and p grows. This also
     applies if the stronger claim allows more than half of p at q = 0, as δ does, since then no q shows the excess at
     that p.
     """
@@ -93,7 +93,7 @@ def power_at(claim: Claim, excess: float, q: float, alternative: Alternative) ->
     return float(p[0]), float(rest[0])
 
 
-def best_q(claim: Claim, *, resolution: float) -> float:
+def best_q(claim: Claim, *, excess: float) -> float:
     """Return the probability on y at which detecting an excess takes the fewest runs, by the normal approximation.
 
     For planning before any run. Up to a few percent, no event of any mechanism needs fewer runs, and most need more.
@@ -102,13 +102,13 @@ def best_q(claim: Claim, *, resolution: float) -> float:
     Examples
     --------
     >>> from dpaudit import PureDP
-    >>> round(best_q(PureDP(1.0), resolution=0.01), 3)
+    >>> round(best_q(PureDP(1.0), excess=0.01), 3)
     0.267
     """
-    stronger = claim.with_parameter(claim.parameter + resolution)
+    stronger = claim.with_parameter(claim.parameter + excess)
     corner = largest_parameter(lambda q: float(stronger.max_power(q)[0]) <= 1.0 - q, 1.0)  # of (ε, δ), often the best
     q = np.concatenate([[corner] * (corner > 0.0), _rates()])
-    return float(q[int(np.argmax(_Claimed.of(claim, q).clearance(*_power_at(claim, resolution, q, 0.5))))])
+    return float(q[int(np.argmax(_Claimed.of(claim, q).clearance(*_power_at(claim, excess, q, 0.5))))])
 
 
 def _rate_of(claim: Claim, excess: float, alternative: Alternative) -> Array:

@@ -59,7 +59,7 @@ def found_share(
     return float(found.mean())
 
 
-def sequential_resolution(
+def sequential_excess(
     claim: Claim, sizes: Sequence[int] | SizesFor, q: Alternative, *, alpha: float, power: float
 ) -> float:
     """Return the smallest excess that a sequential audit finds with probability `power`, to a relative 1%.

@@ -1,6 +1,6 @@
 """Power of the exact tests of one event and of guesses: the minimum detectable excess, and the runs that it needs.
 
-The power is summed over both counts, given the fewest counts on x that the exact test refutes, for all likely numbers
+The power is summed over both counts, given the smallest count on x that the exact test refutes, for all likely numbers
 of counts on y at once (`critical_curve`). `alternatives` defines the event for which the power is stated.
 
 The regions of the test form a chain {X ≥ c_s(Y)}. Counts are refuted if the probability of their region is at most
@@ -53,7 +53,7 @@ class RegionProbabilities:
     """The distributions of the counts at points of the boundary."""
 
     angle: Array  # arcsin √q, shape (points,)
-    y: Array  # number of counts on y that stands for each block, shape (blocks,); not always whole
+    y: Array  # count on y that stands for each block, shape (blocks,); not always whole
     n: int
     p: Array
     p_rest: Array
@@ -222,7 +222,7 @@ _NEAR = 0.01  # normal quantile of a p-value minus that of alpha that counts cos
 
 
 def critical_curve(claim: Claim, n: int, m: int, q: float, alpha: float, y: Array) -> Array:
-    """Return the fewest counts on x that are refuted, for increasing counts `y` on y that are likely at rate q.
+    """Return the smallest count on x that are refuted, for increasing counts `y` on y that are likely at rate q.
 
     The result is n + 1 where no number is refuted.
     """
@@ -324,14 +324,14 @@ class _Bracket:
         return np.where(self.has_low, np.where(self.has_high, between, above), below)
 
     def is_found(self, n: int) -> npt.NDArray[np.bool_]:
-        """Return whether the critical number of counts is known."""
+        """Return whether the critical count is known."""
         is_near = np.minimum(np.abs(self.excess_low), np.abs(self.excess_high)) < _NEAR
         is_found = (self.high - self.low < _NARROW) | (self._steps == 0.0)
         is_found |= is_near & (self._steps > 1.0) & (self.needed_high <= n)
         return np.where(self.has_low, np.where(self.has_high, is_found, self.needed_low > n), self.needed_high <= 0)
 
     def critical(self, n: int) -> Array:
-        """Return the critical number of counts."""
+        """Return the critical count."""
         between = self.needed_low + self._share * (self.needed_high - self.needed_low)
         found = np.where(self.has_low & (self._steps > 1.0), between, self.needed_high)
         return np.where(self.has_high, np.minimum(np.ceil(found), n + 1.0), n + 1.0)
@@ -347,13 +347,13 @@ class _Bracket:
         return np.where(self.has_low & self.has_high, self.excess_low / np.where(fall > 0.0, fall, 1.0), 0.0)
 
 
-# Power and resolution.
+# Power and detectable excess.
 
 _MOST_RUNS = 10**12
 # Alternating rounds for event and excess, which start from the normal approximation and stop if it is near enough.
 _ROUNDS, _NEAR_ENOUGH, _LARGEST = 4, 0.1, 1e3
 _SIZE = 64.0  # makes the first step of a search proportional to the surplus
-_NEARNESS = 1e-4  # relative accuracy of a resolution
+_NEARNESS = 1e-4  # relative accuracy of a detectable excess
 _BLOCKS = 500  # of counts on y
 _KNOWN = 3.0  # standard deviations of Y in which a curve is reused for another rate
 
@@ -381,7 +381,9 @@ def power_of_test(claim: Claim, runs_x: int, runs_y: int, q: Alternative, excess
     return _Power.of(claim, runs_x, runs_y, at.q, alpha).at(at.p, at.p_rest)
 
 
-def resolution(claim: Claim, runs_x: int, runs_y: int, q: Alternative, *, alpha: float, power: float = 0.95) -> float:
+def detectable_excess(
+    claim: Claim, runs_x: int, runs_y: int, q: Alternative, *, alpha: float, power: float = 0.95
+) -> float:
     """Return the smallest excess of the claim's privacy parameter that the exact test finds with probability `power`.
 
     The result is in the units of the claim's privacy parameter, and infinite if no excess is found with that power.
@@ -402,7 +404,7 @@ def resolution(claim: Claim, runs_x: int, runs_y: int, q: Alternative, *, alpha:
     Examples
     --------
     >>> from dpaudit import PureDP
-    >>> 0.01 < resolution(PureDP(1.0), 100_000, 100_000, 0.18, alpha=0.05) < 0.03
+    >>> 0.01 < detectable_excess(PureDP(1.0), 100_000, 100_000, 0.18, alpha=0.05) < 0.03
     True
     """
     check_alpha(alpha)
@@ -436,17 +438,17 @@ def _excess_found(claim: Claim, found: _Power, rate: float, q: Alternative, powe
     return math.inf if excess >= 0.999 * limit else excess
 
 
-def runs_needed(claim: Claim, q: Alternative, *, resolution: float, power: float = 0.95, alpha: float) -> int:
+def runs_needed(claim: Claim, q: Alternative, *, excess: float, power: float = 0.95, alpha: float) -> int:
     """Return the fewest runs on each dataset with which the exact test finds an excess with probability `power`.
 
-    The result has a relative accuracy of 1%, apart from the error of `power_of_test`. With few counts the power is not
-    quite monotone in the runs, and slightly more runs than the result may have less power.
+    The result has a relative accuracy of 1%, apart from the error of `power_of_test`. With small counts the power is
+    not quite monotone in the runs, and slightly more runs than the result may have less power.
 
     Parameters
     ----------
     claim, q, alpha, power
-        As in `resolution`; the runs of the pilot are additional.
-    resolution : float
+        As in `detectable_excess`; the runs of the pilot are additional.
+    excess : float
         The excess to detect, in the units of the claim's privacy parameter.
 
     Raises
@@ -457,22 +459,22 @@ def runs_needed(claim: Claim, q: Alternative, *, resolution: float, power: float
     Examples
     --------
     >>> from dpaudit import PureDP
-    >>> 1.4e5 < runs_needed(PureDP(1.0), 0.18, resolution=0.02, alpha=0.05) < 1.8e5
+    >>> 1.4e5 < runs_needed(PureDP(1.0), 0.18, excess=0.02, alpha=0.05) < 1.8e5
     True
     """
     check_alpha(alpha)
     _check_event(q)
     _check_probability("power", power)
-    if not 0.0 < resolution < claim.max_parameter - claim.parameter:
+    if not 0.0 < excess < claim.max_parameter - claim.parameter:
         raise OptionError(
-            f"resolution={resolution!r} is not a possible excess over {claim}; use a number above 0 and below "
+            f"excess={excess!r} is not a possible excess over {claim}; use a number above 0 and below "
             f"{claim.max_parameter - claim.parameter:g}.",
-            resolution=resolution,
+            excess=excess,
         )
     z = float(-ndtri(alpha))
     aim = max(float(ndtri(power)) + z, 0.2)
     low, high, further = 0.0, math.inf, 0.003
-    event = event_of(claim, resolution, q)
+    event = event_of(claim, excess, q)
     at = (aim / max(event.clearance, 1e-9)) ** 2
     while high > max(low + 1.0, 1.01 * low):
         at = float(round(min(max(at, low + 1.0), high - 1.0, _MOST_RUNS)))
@@ -485,9 +487,9 @@ def runs_needed(claim: Claim, q: Alternative, *, resolution: float, power: float
             low, at = at, at * max(gain, 1.0) * (1.0 + further)
         else:
             raise OptionError(
-                f"resolution={resolution:g} needs more than {_MOST_RUNS:,} runs on each dataset with an event of "
-                f"probability {event.q:.3g}; use a larger resolution.",
-                resolution=resolution,
+                f"excess={excess:g} needs more than {_MOST_RUNS:,} runs on each dataset with an event of "
+                f"probability {event.q:.3g}; use a larger excess.",
+                excess=excess,
             )
         further *= 2.0
         if low > 0.0 and high < math.inf:
@@ -544,7 +546,7 @@ def _check_probability(name: str, value: float) -> None:
         raise OptionError(f"{name}={value!r} is not inside (0, 1); use 0 < {name} < 1.", **{name: value})
 
 
-def guess_resolution(claim: Claim, guesses: Guesses, *, alpha: float, power: float) -> float:
+def guess_excess(claim: Claim, guesses: Guesses, *, alpha: float, power: float) -> float:
     """Return the smallest excess of a claim with a `log_ratio` that the test finds with probability `power`.
 
     The alternative keeps the frequency of correct guesses, and those of wrong ones fall as the excess grows; the number
@@ -571,7 +573,7 @@ def _more(counts: int, runs: int, p: float) -> float:
 
 
 def _exceeded(alpha: float, runs: int, p: float) -> int:
-    """Return the fewest counts that are exceeded with probability at most `alpha`; scipy.stats takes long to import."""
+    """Return the smallest count that is exceeded with probability ≤ `alpha`; scipy.stats takes long to import."""
     low, high = -1, runs
     while high - low > 1:
         middle = (low + high) // 2

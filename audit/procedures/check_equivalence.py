@@ -9,9 +9,9 @@ Proof: docs/proofs/total-variation.md
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypedDict, Unpack, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 from scipy.special import ndtri
@@ -26,18 +26,18 @@ from ..events.named_parts import without_class
 from ..events.outputs import as_outputs, merge
 from ..events.records import Form
 from ..floating_point_errors import with_own_arithmetic
-from ..health.dataset_checks import take_snapshot
+from ..health.dataset_checks import Snapshot, take_snapshot
 from ..health.findings import HealthCheck, checks_to_ignore
 from ..health.run_independence import examine_draws
 from ..inference.event_test import check_test_alpha, directed, parameter_lower
 from ..known_options import with_known_options
-from ..options import Bits, Progress, checked_seed
+from ..options import DEFAULTS, Progress, checked_seed
 from ..portfolio.partitions import learn_cells
-from ..power.betting_test_power import sequential_resolution
+from ..power.betting_test_power import sequential_excess
 from ..progress import told
 from ..random_streams import Stream, sequence_of
 from ..results.audit_result import AuditResult, Pair
-from ..results.cell_result import CellCounts
+from ..results.bin_result import BinCounts
 from ..results.equivalence_result import EquivalenceResult
 from ..sampling.block_plan import Plan, note_of_cut
 from ..sampling.draw import count_events, plan_blocks, shapes_of
@@ -46,9 +46,10 @@ from ..sampling.pickling import Parcel, pack
 from ..sampling.pilot_and_batch_sizes import late_batches, pilot_runs
 from ..sampling.sampler import OutputPart, Sampler, as_sampler, picked
 from ..sampling.tasks import total_counts
-from ..settings import or_setting
-from .check import DEFAULTS, check
-from .pilot import choose_on, draw_checked, run_notes
+from ..settings import or_setting, setting
+from .audit import choose_on, run_notes
+from .check import check
+from .fixed_size import draw_checked
 
 # Two versions of a mechanism as one mechanism, whose dataset names the version to run.
 
@@ -71,7 +72,9 @@ class TwoVersions:
         return found
 
     def _check_single_draw(self, seed: int) -> None:
-        """Refuses a block sampler whose result for one run is not an output; later it would count as an exception."""
+        """Refuses a vectorised mechanism whose result for one run is not an output; later it would count as an
+        exception.
+        """
         sampler = self.old if self.old.is_block else self.new
         rng = np.random.default_rng(sequence_of(seed, Stream.FIRST_RUN))
         try:
@@ -89,6 +92,10 @@ class TwoVersions:
     def __audit_datasets__(self) -> tuple[Any, Any]:
         """What both versions run on, which must not change."""
         return self.dataset, self.dataset
+
+    def __audit_identity__(self) -> tuple[Any, ...]:
+        """What may carry state from run to run; the parcel in which this object travels is new each time."""
+        return self.old.function, self.new.function, self.dataset
 
     @property
     def mechanism(self) -> Callable[..., Any]:
@@ -130,26 +137,10 @@ _UNLISTED_SHARE = 0.1  # most of the margin that outcomes without a cell may tak
 _LEARNED_FROM, _LEARNED_PART, _CAUTION = 200_000, 3, 4.0
 
 
-class EquivalenceOptions(TypedDict, total=False):
-    """Options of `check_equivalence`, which mean what they mean in `check`."""
-
-    output: OutputPart | None
-    resolution: float | None
-    power: float
-    sequential: bool
-    seconds: float | None
-    bits: Bits
-    cells: int | None
-    jobs: int | None
-    name: str | None
-    ignore: str | Iterable[str]
-    progress: Progress
-
-
-_OWN = {"resolution": None, "sequential": False, "cells": None}
-_DEFAULTS = {name: (DEFAULTS | _OWN)[name] for name in EquivalenceOptions.__annotations__}
-_WITHOUT_MARGIN = ("resolution", "power", "sequential", "seconds", "bits")
-_RUNS, _CELLS = 1_000_000, 32  # without a number in the call; 32 cells did best in measurements
+_RUNS, _BINS = 1_000_000, 32  # without a number in the call; 32 bins did best in measurements
+_WITHOUT_MARGIN = ("detect", "power", "sequential", "seconds", "floating_point")
+_OPTIONS = (*_WITHOUT_MARGIN, "output", "bins", "jobs", "name", "ignore", "progress")
+_DEFAULTS = {name: DEFAULTS[name] for name in _OPTIONS} | {"bins": None}
 
 
 @overload
@@ -162,7 +153,7 @@ def check_equivalence(
     runs: int | None = None,
     alpha: float = 0.05,
     seed: int | None = 0,
-    **options: Unpack[EquivalenceOptions],
+    **options: Any,
 ) -> AuditResult: ...
 @overload
 def check_equivalence(
@@ -174,7 +165,7 @@ def check_equivalence(
     runs: int | None = None,
     alpha: float = 0.05,
     seed: int | None = 0,
-    **options: Unpack[EquivalenceOptions],
+    **options: Any,
 ) -> EquivalenceResult: ...
 @with_known_options(_DEFAULTS)
 @with_own_arithmetic
@@ -194,20 +185,24 @@ def check_equivalence(
     Parameters
     ----------
     old, new : callable or object
-        Mechanisms as in `check`. Two block samplers are run in blocks; otherwise both versions are run one by one, a
-        block sampler with size 1, and an exception is an output. Each version has its own random streams.
+        Mechanisms as in `check`. Two vectorised mechanisms draw chunks of runs; otherwise both versions are run one by
+        one, a vectorised mechanism with size 1, and an exception is an output. Each version has its own random streams.
     x : Any
         Dataset that both versions are run on; neither may change it.
     margin : float, optional
         Total variation distance to be shown, in (0, 1). Without one the audit looks for a difference only.
-    output, runs, alpha, seed, resolution, power, sequential, seconds, bits, jobs, name, ignore, progress
-        As in `check`; the runs are those of each version, and the resolution is a log likelihood ratio. A sequential
-        audit without a refutation states the resolution for an event of probability 1/2, if that is smaller than the
-        one for its last event. With a margin the number of runs is fixed, and `bits` are not looked at.
-    cells : int, optional
-        With a margin: number of cells for numbers and vectors, at least 2; 32 by default. More cells see more
-        differences, but each margin that they show for equal versions is larger by about √(cells/(π·runs)). If there
-        are few outcomes, each is a cell.
+    runs : int, optional
+        Runs of each version, as in `check`.
+    alpha : float
+        Largest allowed probability of refuting equal versions, or that a limit is wrong, in (0, 1).
+    seed : int or None
+        Random seed, as in `check`.
+    **options
+        `output`, `sequential`, `detect` (a log likelihood ratio), `power`, `seconds`, `floating_point`, `jobs`, `name`,
+        `ignore` and `progress` as in `check`; with a margin the number of runs is fixed, and floating-point leaks are
+        not looked for. With a margin, `bins` is the number of bins for numbers and vectors, at least 2 and 32 by
+        default: more bins see more differences, but the margin that they show for equal versions grows by about
+        √(bins/(π·runs)). If there are few outcomes, each is a bin.
 
     Returns
     -------
@@ -231,8 +226,10 @@ def check_equivalence(
     Notes
     -----
     Versions with the same distribution are refuted with probability at most `alpha`, over all events and both
-    directions. For continuous outputs SHOWN holds for the cells only, which a pilot chose to distinguish the versions:
-    no number of runs bounds the distance between continuous distributions from above.
+    directions. A sequential audit without a refutation states the minimum detectable excess for an event of probability
+    1/2, if that is smaller than the one for its last event. For continuous outputs SHOWN holds for the bins only, which
+    a pilot chose to distinguish the versions: no number of runs bounds the distance between continuous distributions
+    from above.
 
     References
     ----------
@@ -252,54 +249,50 @@ def check_equivalence(
 
     In a test, ``.raise_if_refuted()`` turns a difference, or an audit that decides nothing, into a failure.
     """
-    given = _DEFAULTS | options | {"runs": runs, "alpha": alpha, "seed": seed}
+    given = _DEFAULTS | options
     if margin is None:
-        if given.pop("cells") is not None:
-            raise OptionError("cells= counts outputs for a margin; pass margin=, or leave cells out.")
-        return _same_distribution(old, new, x, **given)
-    for name in _WITHOUT_MARGIN:
-        if given.pop(name) != _DEFAULTS[name]:
-            raise OptionError(f"{name}= is for a comparison without a margin; leave {name} out, or margin.")
-    return _within_margin(old, new, x, margin, **given)
+        if given.pop("bins") is not None:
+            raise OptionError("bins= counts outputs for a margin; pass margin=, or leave bins out.")
+    else:
+        for name in _WITHOUT_MARGIN:
+            if given.pop(name) not in (_DEFAULTS[name], setting(name)):
+                raise OptionError(f"{name}= is for a comparison without a margin; leave {name} out, or margin.")
+        if given["bins"] == 0:
+            raise OptionError("bins=0 counts nothing; use 2 or more.", bins=0)
+        check_test_alpha(alpha, 0.5)
+    seed, snapshot, ignored = checked_seed(seed), take_snapshot(x, x), checks_to_ignore(given.pop("ignore"))
+    versions = TwoVersions.of(old, new, x, seed, given.pop("output"))
+    given |= {"name": given["name"] or versions.name, "runs": runs, "alpha": alpha, "seed": seed}
+    if margin is None:
+        return _same_distribution(versions, snapshot, ignored, **given)
+    return _within_margin(versions, snapshot, ignored, margin, **given)
 
 
 def _same_distribution(
-    old: Any,
-    new: Any,
-    dataset: Any,
-    *,
-    output: OutputPart | None,
-    seed: int | None,
-    sequential: bool,
-    name: str | None,
-    ignore: str | Iterable[str],
+    versions: TwoVersions,
+    snapshot: Snapshot,
+    ignored: frozenset[HealthCheck],
     **options: Any,
 ) -> AuditResult:
     """The audit of the claim that no event distinguishes the versions."""
-    seed = checked_seed(seed)
-    ignored, snapshot = checks_to_ignore(ignore), take_snapshot(dataset, dataset)
-    versions = TwoVersions.of(old, new, dataset, seed, output)
     result = check(
         versions.mechanism,
         "old",
         "new",
         claim=PureDP(0.0),
-        seed=seed,
-        sequential=sequential,
-        name=name or versions.name,
         ignore=[one.value for one in ignored | _AS_IT_SHOULD_BE],
         **options,
     )
     findings = snapshot.examine(ignored | _AS_IT_SHOULD_BE, _changed(result)) or result.findings
     x, y = versions.in_words
-    resolution, basis = result.resolution, result.resolution_basis
-    if sequential and resolution is not None:
+    excess, basis = result.min_detectable_excess, result.excess_basis
+    if result.interim_analyses and excess is not None:
         # If nothing distinguishes the versions, the last event is arbitrary and often rare.
-        common = _common_resolution(result.runs, result.alpha, result.power)
-        if common < resolution:
-            resolution, basis = common, "common"
+        common = _common_excess(result.runs, result.alpha, result.power)
+        if common < excess:
+            excess, basis = common, "common"
     pair = Pair(
-        x=f"{x}, on {summarise(dataset)}",
+        x=f"{x}, on {summarise(versions.dataset)}",
         y=f"{y}, on the same",
         difference="the version",
         adjacency="two versions on one dataset",
@@ -311,8 +304,8 @@ def _same_distribution(
         pair=pair,
         findings=findings,
         notes=(f"x is {x}, y is {y}", *result.notes),
-        resolution=resolution,
-        resolution_basis=basis,
+        min_detectable_excess=excess,
+        excess_basis=basis,
         is_reproducible=is_reproducible,
     )
 
@@ -322,42 +315,34 @@ def _changed(result: AuditResult) -> tuple[str, ...]:
     return ("x",) if any(each.check is HealthCheck.DATASET_MUTATED for each in result.findings) else ()
 
 
-def _common_resolution(runs: int, alpha: float, power: float) -> float:
+def _common_excess(runs: int, alpha: float, power: float) -> float:
     """The log likelihood ratio that a sequential audit detects on an event of probability 1/2 after learning it.
 
     Half of the runs that the last bets were learned from choose the event, by its excess minus four standard errors.
     """
-    found = sequential_resolution(PureDP(0.0), late_batches(runs), 0.5, alpha=alpha, power=power)
+    found = sequential_excess(PureDP(0.0), late_batches(runs), 0.5, alpha=alpha, power=power)
     held = min(runs, _LEARNED_FROM) / _LEARNED_PART / 2
     return max(found, (_CAUTION + float(ndtri(power))) * math.sqrt(0.5 / held) / 0.5)
 
 
 def _within_margin(
-    old: Any,
-    new: Any,
-    dataset: Any,
+    versions: TwoVersions,
+    snapshot: Snapshot,
+    ignored: frozenset[HealthCheck],
     margin: float,
     *,
-    output: OutputPart | None,
-    cells: int | None,
+    bins: int | None,
     runs: int | None,
     alpha: float,
-    seed: int | None,
+    seed: int,
     jobs: int | None,
-    name: str | None,
-    ignore: str | Iterable[str],
+    name: str,
     progress: Progress,
 ) -> EquivalenceResult:
-    """The limits of the total variation distance, from one event and from cells."""
-    started, cells = now(), _CELLS if cells is None else cells
+    """The limits of the total variation distance, from one event and from bins."""
+    started = now()
     runs = or_setting("runs", runs) or _RUNS
-    if cells == 0:
-        raise OptionError("cells=0 counts nothing; use 2 or more.", cells=cells)
-    seed, ignored = checked_seed(seed), checks_to_ignore(ignore)
-    check_test_alpha(alpha, 0.5)
-    snapshot = take_snapshot(dataset, dataset)
-    versions = TwoVersions.of(old, new, dataset, seed, output)
-    sampler = as_sampler(versions.mechanism, name or versions.name)
+    sampler = as_sampler(versions.mechanism, name)
     plan = plan_blocks(sampler, "old", "new", seed, jobs, runs=runs)
     wanted = pilot_runs(runs)
     size = plan.may_keep(wanted)
@@ -370,7 +355,7 @@ def _within_margin(
         claim = ApproxDP(0.0, margin, bound_on="delta")
         with noting_left_out() as left_out:
             choice = choose_on(x, y, claim, runs - size, alpha / 2, bits=False, is_last=True).choice
-        partition = learn_cells(x, y, cells)
+        partition = learn_cells(x, y, _BINS if bins is None else bins)
         counts_unlisted, scope = False, f"for {partition.scope.partition(';')[0]}; other events may differ by more"
         if isinstance(partition, OutcomeCells):
             unlisted = max(int(partition.count(side)[-1]) for side in (x, y)) / size
@@ -383,13 +368,13 @@ def _within_margin(
     return EquivalenceResult(
         old=versions.in_words[0],
         new=versions.in_words[1],
-        dataset=summarise(dataset),
+        dataset=summarise(versions.dataset),
         margin=margin,
         lower=parameter_lower(tested.counts, tested.claim, alpha=alpha / 2),
         event=with_names(choice.event, names),
         more_likely_on=choice.more_likely_on,
         counts=counts,
-        cells=CellCounts.of(with_names(partition, names), main_x.cells, main_y.cells, alpha / 2),
+        bins=BinCounts.of(with_names(partition, names), main_x.cells, main_y.cells, alpha / 2),
         scope=scope,
         counts_unlisted=counts_unlisted,
         alpha=alpha,

@@ -6,7 +6,6 @@ Proof: docs/proofs/choices.md
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy as np
 from ..claims.claim import Claim, ClaimAtDistance, claim_at
 from ..clock import now
 from ..errors import MechanismError, OptionError
+from ..events.events import with_names
 from ..events.features import noting_left_out
 from ..events.named_parts import (
     Entries,
@@ -27,23 +27,23 @@ from ..events.named_parts import (
     side_by_side,
     without_labels,
 )
-from ..events.outputs import Outputs, as_outputs
+from ..events.outputs import Outputs, as_outputs, merge
 from ..events.records import Form, HashCheck, form_of_block
 from ..events.scores import Reading
 from ..floating_point_errors import with_own_arithmetic
-from ..health.findings import checks_to_ignore
+from ..health.findings import Finding, HealthCheck, checks_to_ignore
 from ..health.run_independence import examine_order
 from ..inference.event_test import check_test_alpha
 from ..known_options import with_known_options
-from ..options import LEAST_RUNS, Bits, checked_seed, is_single
+from ..options import LEAST_RUNS, FloatingPoint, checked_seed, is_single
 from ..random_streams import Stream, seed_of_coins, sequence_of
 from ..results.audit_result import AuditResult, Pair, Settings
 from ..sampling.object_identity import ELSEWHERE
 from ..sampling.output_hashes import contents
+from ..sampling.pilot_and_batch_sizes import pilot_runs
 from ..sampling.sampler import OutputPart, check_choice, name_of_part, pick_from_block
 from ..sampling.tasks import MainCounts
-from .conclude import conclude
-from .pilot import FixedSizeEvidence, Portfolio, split_pilot
+from .audit import Audit, PortfolioTest
 
 
 @with_known_options()
@@ -57,9 +57,9 @@ def check_outputs(
     distance: float = 1,
     alpha: float = 0.05,
     seed: int | None = 0,
-    resolution: float | None = None,
+    detect: float | None = None,
     power: float = 0.95,
-    bits: Bits = "warn",
+    floating_point: FloatingPoint = "warn",
     name: str = "outputs",
     claim_source: str = "",
     ignore: str | Iterable[str] = (),
@@ -80,6 +80,18 @@ def check_outputs(
         column, and a named column, are compared by their values if the names on both sides differ.
     output : str, int or callable, optional
         Part of the outputs to audit, as in `check`; a function is given all of `xs`, or of `ys`.
+    claim : Claim, float, (float, float) or callable
+        As in `check`.
+    distance : float
+        Distance between the two datasets, as in `check`.
+    alpha : float
+        Largest allowed probability of refuting a correct mechanism, in (0, 1).
+    seed : int or None
+        Random seed, which divides the outputs into those that choose the event and those that are counted.
+    detect, power : float
+        Excess that the audit has to detect, and with which probability, as in `settings`.
+    floating_point, name, claim_source, ignore : str
+        As in `settings`; several health checks are silenced by an iterable.
 
     Returns
     -------
@@ -126,52 +138,64 @@ def check_outputs(
         name = name_of_part(name, part)
     form, given = _given(xs, ys, name)
     ignored = checks_to_ignore(ignore)
-    findings = examine_order(given[0], given[1], ignored, form.names)
-    coins = seed_of_coins(seed, *map(contents, given))
-    sides = [
-        _shuffled(outputs, stream, coins)
-        for stream, outputs in zip((Stream.SHUFFLE_X, Stream.SHUFFLE_Y), given, strict=True)
-    ]
-    runs = min(len(side) for side in sides)
+    runs = min(map(len, given))
     if runs < LEAST_RUNS:
         raise OptionError(f"{runs} outputs are too few; pass {LEAST_RUNS} or more on each side.", runs=runs)
     settings = Settings(
         claim=claim_at(claim, distance),
         claim_source=claim_source,
         pair=Pair(
-            x=f"{len(sides[0]):,} outputs",
-            y=f"{len(sides[1]):,} outputs",
+            x=f"{len(given[0]):,} outputs",
+            y=f"{len(given[1]):,} outputs",
             difference="not seen",
             adjacency="declared neighbours by the caller",
             distance=distance,
         ),
         alpha=check_test_alpha(alpha),
-        resolution=resolution,
+        detect=detect,
         power=power,
         name=name,
         provenance=ELSEWHERE,
         seed=seed,
-        bits=bits,
+        floating_point=floating_point,
     )
     settings.check_shares()
+    audit = RecordedAudit(settings, given, form.names)
     with noting_left_out() as left_out:
-        pilot, main_x, main_y = split_pilot(sides[0], sides[1], settings.claim, runs, settings.alpha, bits=bits is True)
-        portfolio = Portfolio.of(pilot.choice, pilot.net, pilot.x, pilot.y, settings)
-        counted = MainCounts.of(portfolio.events, portfolio.partitions, Reading(main_x), Reading(main_y))
-    evidence = FixedSizeEvidence(
-        kept=replace(pilot, column_names=form.names),
-        portfolio=portfolio,
-        counted=counted,
-        runs=runs,
-        pilot_runs=pilot.runs,
-        coins=coins,
-        is_in_order=False,
-    )
-    result = conclude(
-        settings, evidence, ignored, of_runs=findings, notes=(*_notes_on_shapes(*given), *left_out.values())
-    )
+        audit.run()
+    result = audit.conclude(ignored, notes=(*_notes_on_shapes(*given), *left_out.values()))
     result.environment["seconds"] = round(now() - started, 3)
     return result
+
+
+class RecordedAudit(Audit):
+    """The audit of outputs drawn elsewhere: a random part of them is the pilot, and the rest is counted."""
+
+    def __init__(self, settings: Settings, given: list[Outputs], names: tuple[str, ...]) -> None:
+        super().__init__(settings, min(map(len, given)))
+        self.given, self.names = given, names
+        self.coin_seed = seed_of_coins(settings.seed, *map(contents, given))
+        sides = zip((Stream.SHUFFLE_X, Stream.SHUFFLE_Y), given, strict=True)
+        self.shuffled = merge(*([_shuffled(outputs, stream, self.coin_seed)] for stream, outputs in sides))
+
+    def pilot(self) -> None:
+        """Takes the pilot from the beginning of the shuffled outputs."""
+        (x, y), size = self.shuffled, pilot_runs(self.runs)
+        while self.portfolio is None:
+            self.x, self.y = x[:size], y[:size]
+            size = self.choose(self.x, self.y, self.runs)
+        self.blocks, self.pilot_runs = ([self.x], [self.y]), len(self.x)
+
+    def step(self) -> bool:
+        """Counts the rest."""
+        assert self.portfolio is not None
+        events, partitions = self.portfolio.events, self.portfolio.partitions
+        counted = MainCounts.of(events, partitions, *(Reading(side[self.pilot_runs :]) for side in self.shuffled))
+        self.test = PortfolioTest(self.settings, with_names(self.portfolio, self.names), counted, self.coin_seed)
+        return False
+
+    def examined(self, ignored: frozenset[HealthCheck]) -> tuple[Finding, ...]:
+        return examine_order(self.given[0], self.given[1], ignored, self.names)
 
 
 def _given(xs: Any, ys: Any, name: str) -> tuple[Form, list[Outputs]]:
@@ -203,13 +227,13 @@ def _refuse_overwritten(values: Any, name: str) -> None:
 
 
 def _notes_on_shapes(x: Outputs, y: Outputs) -> tuple[str, ...]:
-    """A note if outputs on x and on y are numbers of different shapes, which tell the datasets apart."""
+    """A note if outputs on x and on y are numbers of different shapes, which distinguish the datasets."""
     if x.dtype == object or y.dtype == object or x.shape[1:] == y.shape[1:]:
         return ()
     on_x, on_y = (f"vectors of {side.shape[1]}" if side.ndim == 2 else "single numbers" for side in (x, y))
     return (
-        f"outputs are {on_x} on x and {on_y} on y, which alone tells x from y; unless one mechanism returns both, pass "
-        "both sides in the same shape",
+        f"outputs are {on_x} on x and {on_y} on y, which by itself distinguishes x and y; unless one mechanism returns "
+        "both, pass both sides in the same shape",
     )
 
 

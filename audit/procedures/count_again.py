@@ -25,7 +25,7 @@ from ..sampling.draw import count_events, plan_blocks, shapes_of
 from ..sampling.sampler import as_sampler
 from ..sampling.tasks import total_counts
 from ..settings import or_setting
-from .pilot import draw_checked
+from .fixed_size import draw_checked
 
 _LOOKED_AT = 10_000  # runs on each dataset whose forms are recorded
 
@@ -117,7 +117,9 @@ def _form(output: Any) -> str:
         return "boolean"
     if isinstance(output, numbers.Real):
         value = number_of(output)
-        return "NaN" if value != value else "number" if math.isfinite(value) else "infinity"
+        if math.isnan(value):
+            return "NaN"
+        return "number" if math.isfinite(value) else "infinity"
     if isinstance(output, str):
         return "text"
     if type(output) is tuple:

@@ -31,9 +31,10 @@ from ..inference.event_test import Counts, largest_parameter
 from ..inference.guess_test import Guesses
 from ..portfolio.partitions import number_of_bins
 from ..power.alternatives import Alternative, AlternativeEvent, AsLikely, GaussianNoise, event_of
-from ..power.betting_test_power import sequential_resolution
-from ..power.joint_test_power import equivalent_runs, guess_resolution, resolution
-from ..results.audit_result import Basis, OtherDirection, largest_excess
+from ..power.betting_test_power import sequential_excess
+from ..power.joint_test_power import detectable_excess, equivalent_runs, guess_excess
+from ..results.audit_result import Basis, OtherDirection
+from ..results.verdict import largest_excess
 from ..sampling.pilot_and_batch_sizes import late_batches, main_runs
 
 SHARE = 0.75
@@ -63,24 +64,12 @@ class Detectable:
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """How well the pilot knows the tested events.
+    """How well the pilot knows the tested events."""
 
-    Attributes
-    ----------
-    counts : Counts
-        Counts in the pilot runs that chose the event.
-    ends : int
-        Finite ends of the event on a score whose values hardly recur: 0 for outcomes, 1 for a half-line.
-    is_discrete : bool
-        Whether outputs recur, so that the noise cannot be Gaussian.
-    is_learned : bool
-        Whether the event is one of a sum over several columns whose terms were learned.
-    """
-
-    counts: Counts
-    ends: int = 0
-    is_discrete: bool = False
-    is_learned: bool = False
+    counts: Counts  # in the pilot runs that chose the event
+    ends: int = 0  # finite ends on a score whose values hardly recur: 0 for outcomes, 1 for a half-line
+    is_discrete: bool = False  # whether outputs recur, so that the noise cannot be Gaussian
+    is_learned: bool = False  # whether the event is one of a sum over several columns whose terms were learned
 
 
 UNKNOWN = Learned(Counts(count_x=0, runs_x=1, count_y=0, runs_y=1))
@@ -99,45 +88,32 @@ def power_of_the_test(power: float) -> float:
 
 
 def detectable(claim: Claim, counts: Counts, runs: int, learned: Learned, *, alpha: float, power: float) -> Detectable:
-    """Smallest excess that an audit of fixed size detects.
+    """Smallest excess that an audit of fixed size detects, of `runs` on each dataset, the pilot's included.
 
-    Parameters
-    ----------
-    claim, counts : Claim, Counts
-        In the direction tested.
-    runs : int
-        All runs on each dataset, the pilot's included.
-    learned : Learned
+    Claim and counts are in the direction tested.
     """
     needed = power_of_the_test(power)
     main = min(0.5 * (counts.runs_x + counts.runs_y), main_runs(runs, 0.5))
 
-    def of(alternative: Alternative) -> float:
-        excess = resolution(claim, counts.runs_x, counts.runs_y, alternative, alpha=alpha, power=needed)
+    def excess_of(alternative: Alternative) -> float:
+        excess = detectable_excess(claim, counts.runs_x, counts.runs_y, alternative, alpha=alpha, power=needed)
         if excess < math.inf:
             share = main_runs(runs, event_of(claim, excess, alternative).q) / main
             if share < 1.0:  # the event is rare and needs a longer pilot
                 runs_x, runs_y = (max(int(share * side), 1) for side in (counts.runs_x, counts.runs_y))
-                return resolution(claim, runs_x, runs_y, alternative, alpha=alpha, power=needed)
+                return detectable_excess(claim, runs_x, runs_y, alternative, alpha=alpha, power=needed)
         return excess
 
-    return _of_either(claim, counts, runs, learned, of)
+    return _of_either(claim, counts, runs, learned, excess_of)
 
 
 def detectable_by_guesses(
     claim: Claim, other: OtherDirection, counts: Counts, runs: int, learned: Learned, *, alpha: float, power: float
 ) -> Detectable:
-    """Smallest excess that an audit of fixed size detects by guesses in both directions.
+    """The same by guesses in both directions.
 
-    Parameters
-    ----------
-    claim : Claim
-    other : OtherDirection
-        The guesses, and the counts of the second event, the more likely dataset of the first event first.
-    counts : Counts
-        Those of the first event.
-    runs, learned
-        As in `detectable`.
+    `counts` are those of the first event, and `other` has those of the second event, both with the dataset first on
+    which the first event is more likely.
     """
     lost = _lost_by_the_weaker(counts, other.counts)
     return guessed(claim, other.guesses, runs, learned, lost, alpha=alpha, power=power)
@@ -147,29 +123,27 @@ def guessed(
     claim: Claim, guesses: Guesses, runs: int, learned: Learned, lost: float = 0.0, *, alpha: float, power: float
 ) -> Detectable:
     """The same for guesses of two events, of which the weaker one costs `lost` of the log likelihood ratio of both."""
-    needed, main = power_of_the_test(power), equivalent_runs(claim, guesses)
+    needed, is_pure = power_of_the_test(power), claim.log_ratio is not None
+    main = 0 if is_pure else equivalent_runs(claim, guesses)
 
-    def of(alternative: Alternative) -> float:
-        if claim.log_ratio is not None:
-            return guess_resolution(claim, guesses, alpha=alpha, power=needed)
-        excess = resolution(claim, main, main, alternative, alpha=alpha, power=needed)
+    def excess_of(alternative: Alternative) -> float:
+        if is_pure:
+            return guess_excess(claim, guesses, alpha=alpha, power=needed)
+        excess = detectable_excess(claim, main, main, alternative, alpha=alpha, power=needed)
         if excess < math.inf:
             share = main_runs(runs, event_of(claim, excess, alternative).q) / main_runs(runs, 0.5)
             if share < 1.0:  # the events are rare and need a longer pilot
                 fewer = max(int(share * main), 1)
-                return resolution(claim, fewer, fewer, alternative, alpha=alpha, power=needed)
+                return detectable_excess(claim, fewer, fewer, alternative, alpha=alpha, power=needed)
         return excess
 
-    return _of_either(claim, guesses.as_counts, runs, learned, of, lost)
+    return _of_either(claim, guesses.as_counts, runs, learned, excess_of, lost)
 
 
 def detectable_by_divergence(
     claim: Claim, known: int, runs_x: int, runs_y: int, *, alpha: float, power: float
 ) -> float:
-    """Smallest excess of Gaussian noise that a test of divergences detects; infinite beyond a hundred times the claim.
-
-    The parameters are those of `shows_divergence`.
-    """
+    """Smallest excess of Gaussian noise that a test of divergences detects; infinite beyond 100 times the claim."""
     unit = max(claim.parameter, 0.1)
     low, high = 1e-6 * unit, 100.0 * unit
     while high > 1.01 * low:
@@ -184,18 +158,8 @@ def shows_divergence(
 ) -> bool:
     """Whether a test of divergences detects Gaussian noise that exceeds the claim by so much.
 
-    As the pilot would expect, by whose runs the payoffs are chosen first: what is learned later hardly pays before the
-    end.
-
-    Parameters
-    ----------
-    claim : Claim
-        With `divergence_slopes`.
-    excess : float
-    known : int
-        Runs on each dataset from which the bins were learned.
-    runs_x, runs_y : int
-        Counted runs.
+    The bins were learned from `known` runs on each dataset, and the others were counted. As the pilot would expect, by
+    whose runs the payoffs are chosen first: what is learned later hardly pays before the end.
     """
     mu = claim.with_parameter(claim.parameter + excess).gaussian_mu
     assert mu is not None
@@ -221,31 +185,21 @@ def _gaussian_bins(mu: float, known: int) -> tuple[npt.NDArray[np.float64], npt.
 def detectable_sequentially(
     claim: Claim, counts: Counts, runs: int, learned: Learned, *, alpha: float, power: float
 ) -> Detectable:
-    """Smallest excess that a sequential audit detects.
-
-    Parameters
-    ----------
-    claim, counts : Claim, Counts
-        In the direction tested; counts in runs that the event was not learned from.
-    runs : int
-        All runs on each dataset.
-    learned : Learned
-    """
+    """The same for a sequential audit; the counts are in runs that the event was not learned from."""
     needed, later = power_of_the_test(power), _LATER_KNOWN if learned.is_discrete else _LATER
     sizes = partial(bet_on, claim, runs, later=later)
     learned = replace(learned, ends=0, is_learned=False)  # learned again and again, from all runs
 
-    def of(alternative: Alternative) -> float:
-        return sequential_resolution(claim, sizes, alternative, alpha=alpha, power=needed)
+    def excess_of(alternative: Alternative) -> float:
+        return sequential_excess(claim, sizes, alternative, alpha=alpha, power=needed)
 
-    return _of_either(claim, counts, runs, learned, of, may_be_common=False)
+    return _of_either(claim, counts, runs, learned, excess_of, may_be_common=False)
 
 
 def may_detect(claim: Claim, counts: Counts, runs: int, excess: float, *, alpha: float, power: float) -> bool:
     """Whether a sequential audit may detect the excess: a quick check to avoid a simulation.
 
-    False if a single test of all runs would be far from detecting the excess, because bets then are too. The other
-    parameters are those of `detectable_sequentially`.
+    False if a single test of all runs would be far from detecting the excess, because bets then are too.
     """
     if claim.parameter + excess >= claim.max_parameter:
         return True
@@ -300,7 +254,7 @@ def _of_either(
     counts: Counts,
     runs: int,
     learned: Learned,
-    of: Callable[[Alternative], float],
+    excess_of: Callable[[Alternative], float],
     lost: float = 0.0,
     *,
     may_be_common: bool = True,
@@ -308,7 +262,7 @@ def _of_either(
     limit, is_silent = largest_excess(claim), shows_no_difference(counts)
     found = Detectable(math.inf, "gaussian")
     if claim.gaussian_mu is not None and not learned.is_discrete:
-        excess = of(GaussianNoise(SHARE))
+        excess = excess_of(GaussianNoise(SHARE))
         if math.isinf(excess) or is_gaussian(claim, counts, excess):
             found = Detectable(excess, "gaussian")
             # Enough runs without a difference say that this pair shows none, so its chance event shows nothing.
@@ -317,7 +271,7 @@ def _of_either(
         if claim.divergence_slopes:  # no mechanism touches the boundary at an event as the tested one
             return Detectable(excess, "gaussian")
     alternative = _as_likely(counts)
-    excess = of(alternative)
+    excess = excess_of(alternative)
     if excess < math.inf:
         event = event_of(claim, excess, alternative)
         excess = _above(claim, excess, event, lost + _dilution(claim, event, counts, learned, lost))
@@ -328,8 +282,10 @@ def _of_either(
         most = min(0.5 * (claim.parameter + claim.max_parameter), sys.float_info.max)
         twice = claim.with_parameter(min(claim.parameter + limit, most))
         half = largest_parameter(lambda q: float(twice.max_power(q)[0]) <= 1.0 - q, 1.0)
-        if half > 0.0 and (excess := of(half)) <= limit:
-            return Detectable(excess, "common")
+        if half > 0.0:
+            of_half = excess_of(half)
+            if of_half <= limit:
+                return Detectable(of_half, "common")
     return found
 
 

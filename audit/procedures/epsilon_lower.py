@@ -28,7 +28,7 @@ def epsilon_lower(
     count_y: int,
     runs_y: int,
     *,
-    alpha: float,
+    alpha: float = 0.05,
     delta: float = 0.0,
     method: Method = "joint",
 ) -> float:

@@ -17,9 +17,10 @@ from ..health.findings import OF_RUNS
 from ..inference.event_test import check_alpha
 from ..inference.multiplicity import holm
 from ..inference.two_sample_test import change_pvalue
-from ..results.audit_result import AuditResult, Verdict
+from ..results.audit_result import AuditResult
 from ..results.canary_result import CanaryResult
 from ..results.statement_result import StatementResult
+from ..results.verdict import Verdict
 from .json_codec import told_apart
 from .suite import Checked, Entry, Recount, Suite
 
@@ -140,8 +141,8 @@ def _compared(name: str, before: Entry | None, after: Entry | None, alpha: float
 
 def _settings_changed(was: AuditResult, now: AuditResult) -> list[str]:
     names = {
-        "claim": "claim", "distance": "pair.distance", "adjacency": "pair.adjacency", "setting for low bits": "bits",
-        "requested resolution": "requested_resolution", "power": "power",
+        "claim": "claim", "distance": "pair.distance", "adjacency": "pair.adjacency",
+        "setting for floating-point leaks": "floating_point", "excess to detect": "detect", "power": "power",
     }  # fmt: skip
     changes = _differences(was, now, names)
     if was.pair.contents is None and was.pair.difference != now.pair.difference:
@@ -194,8 +195,8 @@ def _statement_changed(was: StatementResult, now: StatementResult) -> list[str]:
 
 def _canaries_changed(was: CanaryResult, now: CanaryResult) -> list[str]:
     """Changes of claim, coins and effort; correct guesses of one training depend on each other, so have no test."""
-    coins = {"adjacency": "adjacency", "coins": "coins", "probability of the coins": "guesses.probability"}
-    changes = _differences(was, now, {"claim": "claim"} | coins)
+    bits = {"adjacency": "adjacency", "inclusion": "inclusion", "probability of inclusion": "guesses.probability"}
+    changes = _differences(was, now, {"claim": "claim"} | bits)
     if now.canaries < _FEWER * was.canaries:
         changes.append(f"the canaries fell from {was.canaries:,} to {now.canaries:,}")
     return changes + _alpha_fell(was, now)

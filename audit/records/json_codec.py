@@ -33,7 +33,7 @@ from ..health.findings import Finding, HealthCheck
 from ..inference.divergence_test import DivergenceTest
 from ..inference.event_test import Counts
 from ..inference.guess_test import Guesses
-from ..portfolio.low_bits import LowBits
+from ..portfolio.floating_point_leaks import FloatingPointLeak
 from ..printing import shorten
 from ..results.audit_result import (
     AuditResult,
@@ -42,11 +42,11 @@ from ..results.audit_result import (
     OtherDirection,
     Pair,
     SequentialResult,
-    Verdict,
 )
+from ..results.bin_result import BinCounts
 from ..results.canary_result import CanaryResult, ScoreSketch
-from ..results.cell_result import CellCounts
 from ..results.statement_result import Point, Series, StatementResult
+from ..results.verdict import Verdict
 from ..sampling.object_identity import Provenance
 from .suite import Accepted, Checked, Entry, Recount, ReplayRow, ReplayTable, Suite, Topic
 
@@ -84,7 +84,7 @@ TYPES: dict[str, type[Any]] = {
         features.OrderStatistics, features.Released, features.Conditional, features.Products, features.Parities,
         features.Statistics, leaves.Leaves, leaves.Summaries, leaves.KeyedValues, text_columns.TextColumn,
         text_columns.TextColumns, Counts, Guesses, OtherDirection, DivergenceTest, Pair, Provenance, Finding,
-        InterimAnalysis, CellCounts, LowBits, events.Sketch, FixedSizeResult, SequentialResult, Point, Series,
+        InterimAnalysis, BinCounts, FloatingPointLeak, events.Sketch, FixedSizeResult, SequentialResult, Point, Series,
         StatementResult,
         CanaryGuesses, CanaryTest, ScoreSketch, CanaryResult, Recount, Accepted, ReplayRow, ReplayTable, Entry, Topic,
         Suite, Raised, Dictionary, Foreign, Opaque,

@@ -12,61 +12,51 @@ import json
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
-from ..results.audit_result import Verdict
+from ..results.verdict import Verdict
 from .json_codec import ENUMS, SCHEMA, TYPES, hints_of
 from .suite import Entry, Suite
 
 Schema = dict[str, Any]
 
+
+def _object(**properties: Schema) -> Schema:
+    return {"type": "object", "required": list(properties), "properties": properties}
+
+
+def _tuple(*parts: Schema) -> Schema:
+    return {"type": "array", "prefixItems": list(parts), "items": False, "minItems": len(parts)}
+
+
+_ANY: Schema = {"$ref": "#/$defs/value"}
 _ENCODED: dict[str, Schema] = {
     "wholeNumber": {
         "title": "whole number",
         "description": "An integer, written as text from 2^53 on because many readers would round it.",
         "anyOf": [{"type": "integer"}, {"$ref": "#/$defs/longWholeNumber"}],
     },
-    "longWholeNumber": {
-        "type": "object",
-        "required": ["int"],
-        "properties": {"int": {"type": "string", "pattern": "^-?[0-9]+$"}},
-    },
+    "longWholeNumber": _object(int={"type": "string", "pattern": "^-?[0-9]+$"}),
     "anyNumber": {
         "title": "number",
         "description": "A number that may be infinite or undefined, for which JSON has no literals.",
         "anyOf": [{"type": "number"}, {"$ref": "#/$defs/oddNumber"}, {"$ref": "#/$defs/longWholeNumber"}],
     },
-    "oddNumber": {
-        "type": "object",
-        "required": ["float"],
-        "properties": {"float": {"enum": ["inf", "-inf", "nan"]}},
-    },
+    "oddNumber": _object(float={"enum": ["inf", "-inf", "nan"]}),
     "value": {
         "title": "any value",
         "description": "Any outcome of a mechanism; tuples are arrays, and types that JSON cannot represent are text "
         "(Opaque).",
         "anyOf": [
             {"type": ["null", "boolean", "string", "number"]},
-            {"type": "array", "items": {"$ref": "#/$defs/value"}},
+            {"type": "array", "items": _ANY},
             {"$ref": "#/$defs/oddNumber"},
             {"$ref": "#/$defs/longWholeNumber"},
             {"$ref": "#/$defs/dictionary"},
             *({"$ref": f"#/$defs/{name}"} for name in [*ENUMS, *TYPES]),
         ],
     },
-    "dictionary": {
-        "type": "object",
-        "required": ["dict"],
-        "properties": {
-            "dict": {
-                "type": "array",
-                "items": {
-                    "type": "array",
-                    "prefixItems": [{"$ref": "#/$defs/value"}, {"$ref": "#/$defs/value"}],
-                    "items": False,
-                    "minItems": 2,
-                },
-            }
-        },
-    },
+    "dictionary": _object(
+        dict={"type": "array", "items": _tuple({"$ref": "#/$defs/value"}, {"$ref": "#/$defs/value"})}
+    ),
 }
 
 
@@ -113,12 +103,7 @@ def json_schema() -> Schema:
             "environment": {
                 "description": "Everything that may differ between two runs with the same seed, for the suite and for "
                 "each entry in order.",
-                "type": "object",
-                "required": ["suite", "audits"],
-                "properties": {
-                    "suite": {"type": "object"},
-                    "audits": {"type": "array", "items": {"type": "object"}},
-                },
+                **_object(suite={"type": "object"}, audits={"type": "array", "items": {"type": "object"}}),
             },
         },
         "$defs": definitions | _ENCODED,
@@ -154,12 +139,7 @@ def _dataclass(kind: type[Any]) -> Schema:
 
 
 def _enum(kind: type[enum.Enum]) -> Schema:
-    return {
-        **_titled(kind),
-        "type": "object",
-        "required": ["enum", "value"],
-        "properties": {"enum": {"const": kind.__name__}, "value": {"enum": [member.value for member in kind]}},
-    }
+    return _titled(kind) | _object(enum={"const": kind.__name__}, value={"enum": [member.value for member in kind]})
 
 
 def _typed(hint: Any) -> Schema:
@@ -172,15 +152,14 @@ def _typed(hint: Any) -> Schema:
     if origin is tuple and arguments[-1] is Ellipsis:
         return {"type": "array", "items": _typed(arguments[0])}
     if origin is tuple:
-        parts = [_typed(part) for part in arguments]
-        return {"type": "array", "prefixItems": parts, "items": False, "minItems": len(parts)}
+        return _tuple(*map(_typed, arguments))
     if hint in _PLAIN:
         return _PLAIN[hint]
     return {"$ref": f"#/$defs/{hint.__name__}"}
 
 
 _PLAIN: dict[Any, Schema] = {
-    Any: {"$ref": "#/$defs/value"},
+    Any: _ANY,
     int: {"$ref": "#/$defs/wholeNumber"},
     float: {"$ref": "#/$defs/anyNumber"},
     str: {"type": "string"},

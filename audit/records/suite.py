@@ -14,10 +14,11 @@ from ..events.events import Event
 from ..extras import require
 from ..inference.event_test import Counts
 from ..inference.multiplicity import holm
-from ..results.audit_result import AuditResult, ClaimResult, Verdict, least_beside
+from ..results.audit_result import AuditResult, ClaimResult
 from ..results.canary_result import CanaryResult
 from ..results.equivalence_result import EquivalenceResult
 from ..results.statement_result import StatementResult
+from ..results.verdict import Verdict, least_beside
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -331,15 +332,16 @@ COLUMNS: dict[str, type[str] | type[int] | type[float] | type[bool]] = {
     "distance": float, "difference": str, "doubt": str,
     # the answer
     "verdict": str, "expected": str, "is_met": bool, "bound": float, "estimate": float, "exact": float,
-    "alpha": float, "pvalue": float, "adjusted_pvalue": float, "resolution": float, "power": float,
+    "alpha": float, "pvalue": float, "adjusted_pvalue": float, "min_detectable_excess": float, "power": float,
     "event": str, "more_likely_on": str, "count_x": int, "runs_x": int, "count_y": int, "runs_y": int,
     # the worst number of a statement
     "quantity": str, "at": str, "lower": float, "upper": float, "low": float, "high": float,
     # the canaries of a training run
-    "coins": str, "canaries": int, "included": int, "guesses": int, "right_guesses": int, "ceiling": float,
+    "inclusion": str, "canaries": int, "included": int, "guesses": int, "right_guesses": int,
+    "max_attainable_bound": float,
     # the runs
     "runs": int, "pilot_runs": int, "stopped": str, "seed": int, "is_reproducible": bool,
-    "low_bits": str, "findings": str, "notes": str, "accepted": str, "seconds": float, "provenance": str,
+    "floating_point_leak": str, "findings": str, "notes": str, "accepted": str, "seconds": float, "provenance": str,
     "versions": str,
 }  # fmt: skip
 """Columns with their types, in order; names are those of the fields of results, pairs, counts and points."""

@@ -16,20 +16,17 @@ import math
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import log_ndtr, ndtr, ndtri
 
-from ..claims.claim import ApproxDP, Claim, GaussianDP, GroupClaim, PureDP
+from ..claims.claim import ApproxDP, Array, Claim, GaussianDP, GroupClaim, PureDP
 from ..claims.mironov_propositions import ProbabilityPreservation
 from ..claims.privacy_profile import PrivacyProfile, TradeOffCurve
 from ..claims.renyi import RenyiDP, ZeroConcentratedDP
-from .output_values import EXACT, same_output
-
-Array: TypeAlias = npt.NDArray[np.float64]
+from ..datasets.contents import distance_of, same_output
 
 # Parameters of distributions: copies of them, how far two are apart, and how they are printed.
 
@@ -46,10 +43,6 @@ def copied(value: Any) -> Any:
         return value.copy()
     if getattr(type(value), "__eq__", None) is getattr(object, "__eq__", None):
         return value  # compared by identity
-    if type(value) is tuple and all(type(each) in _PLAIN for each in value):
-        return value
-    if type(value) is dict and all(type(each) in _PLAIN for each in value.values()):
-        return dict(value)
     try:
         return copy.deepcopy(value)
     except Exception:  # an object's own copying may raise anything
@@ -86,45 +79,7 @@ def same_parameter(first: Any, second: Any, *, is_exact: bool = False) -> bool:
         if is_exact or not np.any(apart):
             return not np.any(apart)
         return bool(np.all(apart <= _SAME * np.abs(np.asarray(second, dtype=np.float64))))
-    if _numbers(first) is not None and _numbers(second) is not None:
-        return False  # of other shapes
     return first is second or same_output(first, second) is True
-
-
-def distance_of(first: Any, second: Any) -> Array | None:
-    """Return |first − second|, element by element, infinite to NaN; None unless both are numbers of the same shape."""
-    a, b = _numbers(first), _numbers(second)
-    if a is None or b is None or a.shape != b.shape:
-        return None
-    if not (_is_large(first, a) or _is_large(second, b)):
-        with np.errstate(all="ignore"):
-            apart = np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0.0, np.abs(a - b))
-            return np.where(np.isnan(apart), math.inf, apart)
-    items = (np.asarray(value).reshape(-1).tolist() for value in (first, second))
-    return np.array([_apart(p, q) for p, q in zip(*items, strict=True)], dtype=np.float64).reshape(a.shape)
-
-
-def _numbers(value: Any) -> Array | None:
-    if isinstance(value, (str, bytes)) or value is None:
-        return None
-    try:
-        found = np.asarray(value)
-        return np.asarray(found, dtype=np.float64) if found.dtype.kind in "biufO" else None
-    except (TypeError, ValueError, OverflowError):
-        return None
-
-
-def _is_large(value: Any, numbers: Array) -> bool:
-    return np.asarray(value).dtype.kind in "iuO" and bool(np.any(np.abs(numbers) >= EXACT))
-
-
-def _apart(first: Any, second: Any) -> float:
-    if first == second or (first != first and second != second):
-        return 0.0
-    try:
-        return float(abs(Fraction(first) - Fraction(second)))
-    except (TypeError, ValueError, OverflowError):  # NaN, an infinity, or beyond the doubles
-        return math.inf
 
 
 def shape_of(size: Any, *parameters: Any) -> tuple[int, ...]:
@@ -175,6 +130,8 @@ _KNOWN: Final[dict[str, _Known]] = {
 }
 PARAMETERS: Final = {name: known.parameters for name, known in _KNOWN.items()}
 """The parameters of each known distribution."""
+OF_SCIPY: Final = {known.distribution: name for name, known in _KNOWN.items()}
+"""The distributions by their names in scipy.stats."""
 _UNKNOWN: Final = _Known(())
 _ANSWERS: Final = frozenset({"location", "low", "high", "n", "input"})
 """Parameters that hold answers, whose smallest move counts."""
@@ -353,9 +310,9 @@ def moved(x: Distribution, y: Distribution) -> Array | None:
 
 
 def realised_loss(x: Distribution, y: Distribution, value: Any) -> float | None:
-    """Return ln f_x(value) − ln f_y(value), infinite where y cannot return it; None if a distribution is not known.
+    """Return ln f_x(value) − ln f_y(value), infinite if y cannot return it; None if a distribution is not known.
 
-    A scale of 0 is a point mass: the loss is 0 where both have it at the same place, and infinite elsewhere.
+    A scale of 0 is a point mass: the loss is 0 if both have it at the same place, and infinite elsewhere.
     """
     if x.after or y.after or x.shape != y.shape:
         return None
@@ -573,8 +530,8 @@ def _profile(at: float, epsilon: float, mu: float) -> float:
 def _lies_below(claim: Claim, epsilon: float, mu: float) -> bool:
     """Whether the boundary of such a loss lies below that of a claim, up to where it meets its mirror image.
 
-    Corners of its tangents below the claim's boundary show the whole. Far out in the tail, where no double tells them
-    apart, the ratio of Gaussian boundaries only falls.
+    Corners of its tangents below the claim's boundary show the whole. Far out in the tail, where doubles are too
+    coarse, the ratio of Gaussian boundaries only falls.
     """
     low, high = -37.0, float(-ndtri(1e-300))
     for _ in range(200):  # to where e^ε q = Φ(z) and 1 − Φ(z + μ) = q

@@ -1,32 +1,530 @@
-"""Runs of a mechanism on a tape: recorded, with values put back, or with some of them changed."""
+"""Runs of a mechanism on a tape: recorded, with values put back, or with some of them changed.
+
+The noise primitives of numpy, of the standard library's `random` and of scipy.stats have recording versions, which draw
+exactly what the originals do. What chooses or orders (`choice`, `permutation`, `shuffle`) records places instead of
+values, so that on y the places of x are taken from y's own values. numpy's classes are replaced by subclasses; methods
+of `random.Random` and `random.SystemRandom` are replaced on the classes, so that existing objects are recorded too.
+Methods of `random` that are not named here are recorded by what they draw inside.
+"""
 
 from __future__ import annotations
 
 import copy
+import functools
 import gc
+import os
 import random
+import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import compress, islice
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
 
 from ..clock import now
-from ..datasets.contents import Kept
+from ..datasets.contents import Kept, NotCopied, kept, same_output
 from ..errors import AuditError, MechanismError
 from ..events.outputs import Raised
 from ..floating_point_errors import under
 from ..printing import counted
 from ..sampling.sampler import Sampler
-from .output_values import NotCopied, kept, same_output
-from .primitives import GLOBAL_STATE, outside_patches, recording_generator
-from .registered import PrimitiveFamily, imported_families, patched
-from .tape import OTHER_THREAD, Drawn, Streams, Tape, comparable, recording_on, state_of
+from .distributions import OF_SCIPY, PARAMETERS, Distribution, copied, shape_of
+from .registered import Patch, PrimitiveFamily, imported_families, patched, register_primitives
+from .tape import (
+    ENTROPY,
+    IS_UNUSED,
+    OTHER_THREAD,
+    Drawn,
+    Streams,
+    Tape,
+    active_tape,
+    comparable,
+    drawn_from,
+    recording_on,
+    state_of,
+    tape_of_thread,
+)
+
+_GENERATOR: Final = np.random.Generator
+_RANDOM_STATE: Final = np.random.RandomState
+GLOBAL_STATE: Final = np.random.mtrand._rand
+"""The global state of the process, from which other threads draw while a run is recorded."""
+_STANDS_FOR_GLOBAL: Final = "stands_for_global"
+_GLOBAL: Final = 2**32 - 2
+"""First number of the spawn key of the global state; generators that are made without a seed have the next one."""
+
+
+def _function(original: Callable[..., Any], own: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that does `own` with the tape while its thread is recorded, and what it stands for else."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        tape = tape_of_thread()
+        return original(*args, **kwargs) if tape is None else own(tape, *args, **kwargs)
+
+    return call
+
+
+def _method(kind: type, name: str, own: Callable[..., Any]) -> Callable[..., Any]:
+    """The same of a method, in all threads but those that draw from the state that stands for the global one."""
+    original = getattr(kind, name)
+
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if getattr(self, _STANDS_FOR_GLOBAL, False) and tape_of_thread() is None:
+            return getattr(GLOBAL_STATE, name)(*args, **kwargs)
+        tape = active_tape()
+        return original(self, *args, **kwargs) if tape is None else own(tape, self, *args, **kwargs)
+
+    call.__name__, call.__doc__ = name, f"Record what `{name}` of `{kind.__name__}` draws."
+    return call
+
+
+def _recorded(kind: type, name: str, distribution: Callable[..., Distribution]) -> Callable[..., Any]:
+    """Return a method whose draws are recorded with the distribution of its arguments."""
+    original, names = getattr(kind, name), _NAMES.get(name, ())
+
+    def draw(tape: Tape, self: Any, *args: Any, **kwargs: Any) -> Any:
+        held, named = copied(args), copied(kwargs)  # the caller may change them later
+        found = tape.call(
+            f"{kind.__name__}.{name}",
+            lambda: distribution(*args, **kwargs),
+            lambda: drawn_from(self, lambda: original(self, *held, **named)),
+        )
+        out = {**dict(zip(names, args, strict=False)), **kwargs}.get("out")
+        if out is not None and found is not out:
+            out[...] = found
+            return out
+        return found
+
+    return _method(kind, name, draw)
+
+
+def _choosing(kind: type, name: str, own: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a method that records what `own` does with the tape; within other primitives it is numpy's or Python's."""
+    original = getattr(kind, name)
+
+    def choose(tape: Tape, self: Any, *args: Any, **kwargs: Any) -> Any:
+        if tape.passes():
+            return drawn_from(self, lambda: original(self, *args, **kwargs))
+        return own(tape, kind, self, *args, **kwargs)
+
+    return _method(kind, name, choose)
+
+
+def _places(
+    tape: Tape, source: Any, primitive: str, distribution: Distribution, draw: Callable[[], Any], n: int
+) -> Any:
+    """Return recorded places 0 … n − 1 that a generator draws."""
+    return tape.call(
+        primitive,
+        lambda: distribution,
+        lambda: drawn_from(source, draw),
+        can_return=lambda places: bool(np.all(np.asarray(places) < n)),
+    )
+
+
+def _of_module(original: Callable[..., Any], state: Callable[[], Any], method: str) -> Callable[..., Any]:
+    """Return a module function that draws from the state of whichever run calls it."""
+    return _function(original, lambda tape, *args, **kwargs: getattr(state(), method)(*args, **kwargs))
+
+
+# numpy: the distributions of its methods.
+
+_POSITIONAL: Final = {
+    "laplace": ("laplace", "loc scale size"),
+    "normal": ("normal", "loc scale size"),
+    "logistic": ("logistic", "loc scale size"),
+    "gumbel": ("gumbel", "loc scale size"),
+    "standard_normal": ("normal", "size dtype out"),
+    "exponential": ("exponential", "scale size"),
+    "standard_exponential": ("exponential", "size dtype method out"),
+    "uniform": ("uniform", "low high size"),
+    "random": ("uniform", "size dtype out"),
+    "random_sample": ("uniform", "size"),
+    "geometric": ("geometric", "p size"),
+    "poisson": ("poisson", "lam size"),
+    "binomial": ("binomial", "n p size"),
+    "integers": ("integers", "low high size dtype endpoint"),
+    "randint": ("integers", "low high size dtype"),
+}
+"""The distribution of a method and the names of its arguments. Every other method is recorded only with its arguments.
+"""
+_ARGUMENTS: Final = {"location": "loc", "rate": "lam"}
+"""Names of arguments that are not those of the distribution's parameters."""
+_NAMES: Final = {method: tuple(names.split()) for method, (_, names) in _POSITIONAL.items()}
+_DEFAULTS: Final = {"loc": 0.0, "scale": 1.0, "low": 0.0, "high": 1.0, "lam": 1.0}
+_NOT_DRAWS: Final = frozenset(
+    {"bit_generator", "spawn", "seed", "get_state", "set_state", "permuted", "choice", "shuffle", "permutation"}
+)
+
+
+def _distribution_of(method: str, /, *args: Any, **kwargs: Any) -> Distribution:
+    """Return the distribution of a method of numpy's generators with these arguments."""
+    if method in ("rand", "randn"):
+        method, args = ("random" if method == "rand" else "standard_normal"), (args or None,)
+    if method not in _POSITIONAL:
+        return Distribution(method, {f"argument {i}": each for i, each in enumerate(args)} | kwargs)
+    name = _POSITIONAL[method][0]
+    bound = {**dict(zip(_NAMES[method], args, strict=False)), **kwargs}
+    if name == "integers":
+        low, high = (0, bound["low"]) if bound.get("high") is None else (bound["low"], bound["high"])
+        bound |= {"low": low, "high": np.add(high, 1) if bound.get("endpoint") else high}
+    arguments = {parameter: _ARGUMENTS.get(parameter, parameter) for parameter in PARAMETERS[name]}
+    held = {parameter: bound.get(each, _DEFAULTS.get(each)) for parameter, each in arguments.items()}
+    out = bound.get("out")
+    return Distribution(name, held, shape_of(bound.get("size"), *held.values()) if out is None else tuple(out.shape))
+
+
+# numpy: classes whose draws are recorded.
+
+
+def _choice(
+    tape: Tape,
+    base: Any,
+    self: Any,
+    a: Any,
+    size: Any = None,
+    replace: bool = True,
+    p: Any = None,
+    axis: int = 0,
+    shuffle: bool = True,
+) -> Any:
+    values = None if isinstance(a, (int, np.integer)) else np.asarray(a)
+    n = int(a) if values is None else values.shape[axis] if values.ndim else int(values)
+    shape = shape_of(size)
+    if not replace and shape not in ((), (1,)):
+        distribution = Distribution("choice without replacement", {"n": n, "p": p}, shape)
+    elif p is None:
+        distribution = Distribution("integers", {"low": 0, "high": n}, shape)
+    else:
+        distribution = Distribution("discrete", {"probabilities": np.array(p, dtype=np.float64)}, shape)
+    name, rest = f"{base.__name__}.choice", {"shuffle": shuffle} if base is _GENERATOR else {}
+    places = _places(tape, self, name, distribution, lambda: base.choice(self, n, size, replace, p, **rest), n)
+    return places if values is None or not values.ndim else values.take(places, axis=axis)
+
+
+def _order(tape: Tape, base: Any, self: Any, n: int, method: str) -> Any:
+    distribution = Distribution("permutation", {"n": n}, (n,))
+    return _places(tape, self, f"{base.__name__}.{method}", distribution, lambda: base.permutation(self, n), n)
+
+
+def _permutation(tape: Tape, base: Any, self: Any, x: Any, axis: int = 0) -> Any:
+    values = None if isinstance(x, (int, np.integer)) else np.asarray(x)
+    places = _order(tape, base, self, int(x) if values is None else values.shape[axis], "permutation")
+    return places if values is None else values.take(places, axis=axis)
+
+
+def _shuffle(tape: Tape, base: Any, self: Any, x: Any, axis: int = 0) -> None:
+    if isinstance(x, np.ndarray):
+        x[...] = x.take(_order(tape, base, self, x.shape[axis], "shuffle"), axis=axis)
+    elif axis:
+        base.shuffle(self, x, axis)  # which raises
+    else:
+        for place, each in enumerate([x[int(place)] for place in _order(tape, base, self, len(x), "shuffle")]):
+            x[place] = each
+
+
+class _StandsFor(type):
+    """Makes a recording class accept every instance of numpy's class, and other threads create numpy's own."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, cls.__mro__[1])
+
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        return issubclass(subclass, cls.__mro__[1])
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        tape = active_tape()
+        if tape is None:
+            return super().__call__(*args, **kwargs)
+        if tape.is_foreign():
+            tape.note_unseen(OTHER_THREAD)
+            return cls.__mro__[1](*args, **kwargs)
+        given = args[0] if args else kwargs.get("seed", kwargs.get("bit_generator"))
+        if cls.__mro__[1] is _RANDOM_STATE:
+            tape.note_seed(given)
+        with tape.unseen_inside():
+            made = super().__call__(*args, **kwargs)
+        tape.note_made(made, is_fresh=given is None)
+        return made
+
+
+def _recording_class(base: Any) -> Any:
+    draws = [name for name in dir(base) if not name.startswith("_") and name not in _NOT_DRAWS]
+    distributions = {name: functools.partial(_distribution_of, name) for name in draws if callable(getattr(base, name))}
+    methods: dict[str, Any] = {
+        name: _recorded(base, name, distribution) for name, distribution in distributions.items()
+    }
+    for name, own in (("choice", _choice), ("permutation", _permutation), ("shuffle", _shuffle)):
+        methods[name] = _choosing(base, name, own)
+
+    def reduced(tape: Tape, self: Any) -> Any:
+        tape.note_unseen("a generator is copied or sent to another process")
+        return base.__reduce__(self)
+
+    methods["__reduce__"] = _method(base, "__reduce__", reduced)
+    if base is _GENERATOR:
+        methods["__deepcopy__"] = _deep_copy
+    else:
+        methods["seed"] = _method(base, "seed", _seeded_state)
+        methods["__getattribute__"] = _noticed
+    return _StandsFor(
+        base.__name__,
+        (base,),
+        {"__module__": __name__, "__doc__": f"numpy's `{base.__name__}`, whose draws are recorded.", **methods},
+    )
+
+
+def _deep_copy(self: Any, memo: dict[int, Any]) -> Any:
+    """Return a recording generator that goes on from the same state."""
+    tape = active_tape()
+    with nullcontext() if tape is None else tape.unseen_inside():  # numpy seeds the copy before it sets its state
+        return RecordingGenerator(copy.deepcopy(self.bit_generator, memo))
+
+
+def _noticed(self: Any, name: str) -> Any:
+    """Return an attribute, and note that the state is used: nothing draws from it, in C either, without asking."""
+    object.__setattr__(self, IS_UNUSED, False)
+    return object.__getattribute__(self, name)
+
+
+def _seeded_state(tape: Tape, self: Any, seed: Any = None) -> None:
+    tape.note_seed(seed)
+    with tape.unseen_inside():
+        _RANDOM_STATE.seed(self, seed)
+    if seed is None:
+        tape.note_made(self, is_fresh=True)
+
+
+RecordingGenerator: Final = _recording_class(_GENERATOR)
+RecordingRandomState: Final = _recording_class(_RANDOM_STATE)
+
+
+def recording_generator(entropy: int) -> np.random.Generator:
+    """Return the generator that is handed to the mechanism."""
+    return cast(np.random.Generator, RecordingGenerator(np.random.PCG64(entropy)))
+
+
+def _default_rng(original: Callable[..., np.random.Generator]) -> Callable[..., np.random.Generator]:
+    def default_rng(tape: Tape, seed: Any = None) -> np.random.Generator:
+        if type(seed) is RecordingGenerator:
+            return cast(np.random.Generator, seed)
+        tape.note_seed(seed)
+        made = original(tape.fresh_seed() if seed is None else seed)
+        return cast(np.random.Generator, RecordingGenerator(made.bit_generator))
+
+    return _function(original, default_rng)
+
+
+_MODULE_FUNCTIONS: Final = tuple(
+    name for name in dir(_RANDOM_STATE) if not name.startswith("_") and callable(getattr(np.random, name, None))
+)
+
+
+_LAST: Final[dict[int, Any]] = {}
+"""The state of the last run, by its entropy: a new one takes as long as the rest of a short run."""
+
+
+def _numpy_states(entropy: int) -> Iterator[Patch]:
+    """Yield the state from which the module functions draw in a run, in place of the global one."""
+    state = _LAST.pop(entropy, None)
+    if state is None or not object.__getattribute__(state, IS_UNUSED):
+        sequence = np.random.SeedSequence(entropy, spawn_key=(_GLOBAL,))
+        state = RecordingRandomState(np.random.MT19937(sequence))
+        setattr(state, _STANDS_FOR_GLOBAL, True)
+    _LAST.clear()
+    _LAST[entropy] = state
+    object.__setattr__(state, IS_UNUSED, True)
+    yield Patch(np.random.mtrand, "_rand", state)
+
+
+def _numpy_patches() -> Iterator[Patch]:
+    yield Patch(np.random, "Generator", RecordingGenerator)
+    yield Patch(np.random, "RandomState", RecordingRandomState)
+    yield Patch(np.random, "default_rng", _default_rng(np.random.default_rng))
+    methods = {name: name for name in _MODULE_FUNCTIONS} | {"ranf": "random_sample", "sample": "random_sample"}
+    for name, method in methods.items():
+        yield Patch(np.random, name, _of_module(getattr(np.random, name), lambda: np.random.mtrand._rand, method))
+
+
+# The standard library's random.
+
+
+def _randrange(start: int, stop: int | None = None, step: int = 1) -> Distribution:
+    low, high = (0, start) if stop is None else (start, stop)
+    if step == 1:
+        return Distribution("integers", {"low": low, "high": high})
+    return Distribution("randrange", {"low": low, "high": high, "step": step})
+
+
+def _normal(mu: Any = 0.0, sigma: Any = 1.0) -> Distribution:
+    return Distribution("normal", {"location": mu, "scale": sigma})
+
+
+_DISTRIBUTIONS: Final[dict[str, Callable[..., Distribution]]] = {
+    "random": lambda: Distribution("uniform", {"low": 0.0, "high": 1.0}),
+    "uniform": lambda a, b: Distribution("uniform", {"low": min(a, b), "high": max(a, b)}),
+    "gauss": _normal,
+    "normalvariate": _normal,
+    "expovariate": lambda lambd=1.0: Distribution("exponential", {"scale": 1.0 / lambd}),
+    "randrange": _randrange,
+    "randint": lambda a, b: Distribution("integers", {"low": a, "high": b + 1}),
+    "getrandbits": lambda k: Distribution("bits", {"number": k}),
+}
+
+
+def _random_choice(tape: Tape, _: type, self: random.Random, seq: Sequence[Any]) -> Any:
+    distribution, draw = Distribution("integers", {"low": 0, "high": len(seq)}), random.Random.choice
+    return seq[_places(tape, self, "Random.choice", distribution, lambda: draw(self, range(len(seq))), len(seq))]
+
+
+def _random_choices(
+    tape: Tape,
+    _: type,
+    self: random.Random,
+    population: Sequence[Any],
+    weights: Any = None,
+    *,
+    cum_weights: Any = None,
+    k: int = 1,
+) -> list[Any]:
+    n, draw = len(population), random.Random.choices
+    if weights is None and cum_weights is None:
+        distribution = Distribution("integers", {"low": 0, "high": n}, (k,))
+    else:
+        held = np.diff(cum_weights, prepend=0.0) if cum_weights is not None else np.asarray(weights, np.float64)
+        distribution = Distribution("discrete", {"probabilities": held / held.sum()}, (k,))
+    name = "Random.choices"
+    places = _places(
+        tape, self, name, distribution, lambda: draw(self, range(n), weights, cum_weights=cum_weights, k=k), n
+    )
+    return [population[place] for place in places]
+
+
+def _seeded_random(original: Callable[..., Any]) -> Callable[..., Any]:
+    def seed(tape: Tape, self: random.Random, a: Any = None, version: int = 2) -> None:
+        tape.note_seed(a)
+        original(self, a, version)
+        if a is None or tape.streams.was_read(a):
+            tape.note_made(self, is_fresh=True)
+
+    return seed
+
+
+def _random_states(entropy: int) -> Iterator[Patch]:
+    """Yield the generator from which the module functions draw in a run, in place of the global one."""
+    yield Patch(random, "_inst", random.Random(entropy))
+
+
+def _random_patches() -> Iterator[Patch]:
+    module = vars(random)
+    functions = [name for name, value in module.items() if getattr(value, "__self__", None) is module["_inst"]]
+    for kind in (random.Random, random.SystemRandom):
+        for name in _DISTRIBUTIONS:
+            if kind is random.Random or name in vars(kind):
+                yield Patch(kind, name, _recorded(kind, name, _DISTRIBUTIONS[name]))
+    yield Patch(random.Random, "seed", _method(random.Random, "seed", _seeded_random(random.Random.seed)))
+    yield Patch(random.Random, "choice", _choosing(random.Random, "choice", _random_choice))
+    yield Patch(random.Random, "choices", _choosing(random.Random, "choices", _random_choices))
+    for name in functions:
+        yield Patch(random, name, _of_module(getattr(random, name), lambda: random._inst, name))
+
+
+# scipy.stats: `rvs` of its distributions, which draws from numpy.
+
+
+def _scipy_distribution(dist: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Distribution:
+    held, loc, scale, size = dist._parse_args_rvs(*args, **kwargs)
+    shape = shape_of(size, *held, loc, scale)
+    name = OF_SCIPY.get(dist.name)
+    if name == "uniform":
+        return Distribution(name, {"low": loc, "high": np.add(loc, scale)}, shape)
+    if name is not None and "location" in PARAMETERS[name]:
+        scale = 1.0 / np.asarray(held[0]) if dist.name == "dlaplace" else scale
+        return Distribution(name, {"location": loc, "scale": scale}, shape)
+    if name is not None and not np.any(loc):
+        return Distribution(name, dict(zip(PARAMETERS[name], (*held, scale), strict=False)), shape)
+    values = {f"argument {i}": each for i, each in enumerate(held)}
+    return Distribution(f"scipy.stats.{dist.name}", {**values, "loc": loc, "scale": scale}, shape)
+
+
+def _scipy_patches() -> Iterator[Patch]:
+    from scipy import stats  # takes a second; asked for only where it is imported already
+
+    kinds = dict.fromkeys((*stats.rv_continuous.__mro__, *stats.rv_discrete.__mro__))
+    yield from (Patch(kind, "rvs", _rvs(kind)) for kind in kinds if "rvs" in vars(kind))
+
+
+def _rvs(kind: type) -> Callable[..., Any]:
+    original = vars(kind)["rvs"]
+
+    def rvs(tape: Tape, self: Any, *args: Any, **kwargs: Any) -> Any:
+        stated = {name: value for name, value in kwargs.items() if name != "random_state"}
+        given = kwargs.get("random_state")
+        tape.note_seed(given)
+        if given is None and self._random_state is GLOBAL_STATE:  # scipy holds what numpy had when it was imported
+            kwargs["random_state"] = np.random.mtrand._rand
+        held, named = copied(args), {**kwargs, **copied(stated)}  # the caller may change them later
+
+        def draw() -> Any:
+            source = self._random_state if named.get("random_state") is None else named["random_state"]
+            is_stream = isinstance(source, (np.random.Generator, np.random.RandomState))
+            drawn = functools.partial(original, self, *held, **named)
+            return drawn_from(source, drawn) if is_stream else drawn()
+
+        return tape.call(f"scipy.stats.{self.name}.rvs", lambda: _scipy_distribution(self, held, stated), draw)
+
+    return _function(original, rvs)
+
+
+# What is random outside of Python's generators: entropy, and other processes.
+
+_PROCESS: Final = "another process is started"
+
+
+def outside_patches() -> Iterator[Patch]:
+    """Yield the patches that notice entropy of the operating system and processes that are started."""
+    yield Patch(os, "urandom", _noted(os.urandom, ENTROPY))
+    yield Patch(random, "_urandom", _noted(vars(random)["_urandom"], ENTROPY))
+    yield Patch(subprocess.Popen, "__init__", _noted(subprocess.Popen.__init__, _PROCESS))
+    if hasattr(os, "fork"):
+        yield Patch(os, "fork", _noted(os.fork, _PROCESS))
+
+
+def _noted(original: Callable[..., Any], what: str) -> Callable[..., Any]:
+    def call(*args: Any, **kwargs: Any) -> Any:
+        tape = active_tape()
+        if tape is not None and not (what is ENTROPY and _is_for_a_name()):
+            tape.note_outside(what)
+        found = original(*args, **kwargs)
+        if tape is not None and what is ENTROPY:
+            tape.streams.note_read(found)
+        return found
+
+    return call
+
+
+def _is_for_a_name() -> bool:
+    """Whether a library asks for entropy that names its temporary folders."""
+    frame, asking = sys._getframe(2), ""
+    while frame is not None:
+        asking = frame.f_globals.get("__name__", "").split(".")[0]
+        if asking not in ("uuid", "random", "os", "secrets", "tempfile"):
+            break
+        frame = frame.f_back  # type: ignore[assignment]
+    return asking in ("joblib", "multiprocessing")
+
+
+register_primitives("numpy", "numpy.random", _numpy_patches, _numpy_states)
+register_primitives("random", "random", _random_patches, _random_states)
+register_primitives("scipy", "scipy.stats", _scipy_patches)
+
+
+# Runs.
 
 REPEATS: Final = 8
 """Runs on each dataset with its own values put back: a fair coin that is not recorded is missed with 2**-16."""

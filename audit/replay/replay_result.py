@@ -16,20 +16,11 @@ import numpy as np
 
 from ..claims.claim import Claim
 from ..claims.renyi import ZeroConcentratedDP
+from ..datasets.contents import distance_of
 from ..errors import ExcessError, OptionError
 from ..printing import counted, shorten
 from ..records.suite import ReplayRow, ReplayTable
-from .distributions import (
-    SLACK,
-    Distribution,
-    distance_of,
-    gaussian_mu,
-    is_within,
-    moved,
-    number_words,
-    realised_loss,
-    worst_loss,
-)
+from .distributions import SLACK, Distribution, gaussian_mu, is_within, moved, number_words, realised_loss, worst_loss
 from .tape import Declared, Drawn, Place, Tape
 
 Line: TypeAlias = tuple[str, Place]

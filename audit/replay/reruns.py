@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaln, stirling2
 
-from .distributions import Array
-from .output_values import difference, is_of_single_precision, numbers_of, same_form, same_output
+from ..claims.claim import Array
+from ..datasets.contents import difference, is_of_single_precision, numbers_of, same_form, same_output
 from .recorded_run import REPEATS, RecordedRun, Runner, other_seed
 from .replay_result import Finding, FindingKind, ReplayedCall, named, paired, paired_calls
 from .tape import Drawn, RaisedCall

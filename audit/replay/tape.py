@@ -23,11 +23,11 @@ from typing import Any, Final
 import numpy as np
 
 from ..claims.claim import Claim
+from ..datasets.contents import NotCopied, kept
 from ..errors import MechanismError, described
 from ..printing import shorten
 from ..sampling.object_identity import below_packages
 from .distributions import Distribution, copied
-from .output_values import NotCopied, kept
 
 # Where a primitive was called: the innermost frame outside the primitive and outside dpaudit's audits.
 

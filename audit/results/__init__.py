@@ -1,5 +1,5 @@
 """The results that audits return.
 
-Public names: `AuditResult`, `CanaryResult`, `CellCounts`, `Equivalence`, `EquivalenceResult`, `FixedSizeResult`,
+Public names: `AuditResult`, `CanaryResult`, `BinCounts`, `Equivalence`, `EquivalenceResult`, `FixedSizeResult`,
 `Point`, `SequentialResult`, `StatementResult`, `Verdict`, `WorstPair`.
 """

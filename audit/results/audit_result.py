@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import enum
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from ..claims.claim import Claim, GroupClaim
+from ..claims.claim import ApproxDP, Claim, GroupClaim, PureDP
 from ..errors import OptionError
 from ..events.events import Event, Sketch
 from ..health.findings import ANY_FALSE_ALARM, Finding, HealthCheck, failed_checks
@@ -17,13 +15,14 @@ from ..inference.divergence_test import DivergenceTest
 from ..inference.event_test import LEAST_ALPHA, Counts, Direction, check_test_alpha, directed, parameter_estimate
 from ..inference.guess_test import Guesses
 from ..inference.multiplicity import ErrorBudget
-from ..options import Bits, check_fields, checked
-from ..portfolio.low_bits import FALSE_WARNING, LowBits
+from ..options import FloatingPoint, check_fields, checked
+from ..portfolio.floating_point_leaks import FALSE_WARNING, FloatingPointLeak
 from ..printing import confidence as confidence_words
-from ..printing import rounded_down, rounded_up, shorten
+from ..printing import one_line, rounded_up, shorten
 from ..sampling.object_identity import Provenance
-from .cell_result import CellCounts
+from .bin_result import BinCounts
 from .result import Result
+from .verdict import Verdict, bound_beside_claim, event_in_words, least_beside, rough, untested_in_words, verdict_of
 
 Stop = Literal["refuted", "runs", "time", "request"]
 
@@ -69,140 +68,12 @@ class OtherDirection:
     guesses: Guesses
 
 
-# The verdict of an audit, and how a bound and an event are worded in it.
-
-_MOST_DIGITS = 12  # of a bound that exceeds the claim by little
-
-
-class Verdict(enum.Enum):
-    """Verdict of an audit; an audit never verifies a claim.
-
-    Attributes
-    ----------
-    REFUTED
-        The bound exceeds the claim, and no health check failed.
-    NOT_REFUTED
-        The audit detects an excess as small as requested, and found none.
-    INCONCLUSIVE
-        A health check failed, or only a larger excess is detectable.
-
-    See Also
-    --------
-    results.AuditResult : The result with a verdict.
-    results.Result.raise_if_refuted : An exception instead of a verdict.
-
-    Examples
-    --------
-    >>> from dpaudit import Verdict, check_outputs
-    >>> result = check_outputs([0, 1] * 50, [0, 1] * 50, claim=0.1)
-    >>> result.verdict is Verdict.INCONCLUSIVE  # a hundred outputs cannot show an excess over 0.1
-    True
-    """
-
-    REFUTED = "refuted"
-    NOT_REFUTED = "not refuted"
-    INCONCLUSIVE = "inconclusive"
-
-
-def verdict_of(
-    claim: Claim, bound: float, resolution: float | None, requested: float | None, findings: Sequence[Finding]
-) -> Verdict:
-    """REFUTED if and only if the bound exceeds the claim and no health check failed.
-
-    INCONCLUSIVE without a detectable excess. The bound is found from below to 0.4% of its gap, so it may not exceed
-    the claim although the p-value equals alpha up to rounding.
-
-    Parameters
-    ----------
-    claim : Claim
-        In the direction tested.
-    bound : float
-        Lower bound on the claim's privacy parameter.
-    resolution : float or None
-        Minimum detectable excess; a bound above the claim needs none.
-    requested : float or None
-        Excess that the audit has to detect; without one it is `largest_excess`.
-    """
-    if findings:
-        return Verdict.INCONCLUSIVE
-    if bound > claim.parameter:
-        return Verdict.REFUTED
-    assert resolution is not None  # results that refute nothing have one
-    if math.isinf(resolution) or resolution > (largest_excess(claim) if requested is None else requested):
-        return Verdict.INCONCLUSIVE
-    return Verdict.NOT_REFUTED
-
-
-def largest_excess(claim: Claim) -> float:
-    """The largest detectable excess with which an audit has tested the claim: the claim itself.
-
-    Beyond that twice the claimed loss may pass. A claim of 0 has no such scale. Its audit must detect half of the
-    family's largest privacy parameter (a δ of 1/2), or a privacy parameter of 1 if there is no largest: a likelihood
-    ratio of e.
-    """
-    if claim.parameter > 0.0:
-        return claim.parameter
-    return 0.5 * claim.max_parameter if math.isfinite(claim.max_parameter) else 1.0
-
-
-def untested_in_words(claim: Claim, resolution: float) -> str:
-    """For example "no epsilon below 5.97 would have been found, 1 claimed"."""
-    least = "claimed" if claim.parameter > 0.0 else f"claimed; an audit must find {largest_excess(claim):g} above"
-    found = f"no {claim.parameter_name} below {claim.parameter + resolution:.3g} would have been found"
-    return f"{found}, {claim.parameter:.4g} {least}"
-
-
-def bound_beside_claim(claim: Claim, bound: float) -> str:
-    """Describe a lower bound and the claim's privacy parameter, for example "epsilon >= 1.244, claimed 1"."""
-    sign, least, claimed = least_beside(bound, claim.parameter)
-    return f"{claim.describe_bound(f'{sign} {least}')}, claimed {claimed}"
-
-
-def least_in_words(claim: Claim, bound: float) -> str:
-    """Describe a lower bound with as many digits as show that it exceeds the claim, if it does."""
-    sign, least, _ = least_beside(bound, claim.parameter)
-    return claim.describe_bound(f"{sign} {least}")
-
-
-def least_beside(bound: float, claimed: float) -> tuple[str, str, str]:
-    """A sign, a lower bound and a claimed number, to as many digits as show which of them is larger."""
-    if not bound > claimed:
-        return ">=", f"{rounded_down(bound):g}", f"{claimed:.4g}"
-    for digits in range(4, _MOST_DIGITS + 1):
-        least, beside = rounded_down(bound, digits), float(f"{claimed:.{digits}g}")
-        if least > beside:
-            return ">=", f"{least:.{max(digits, 6)}g}", f"{beside:.{max(digits, 6)}g}"
-    whole = repr(float(claimed)).removesuffix(".0")
-    return ">", whole, whole
-
-
-def event_in_words(event: Event, counts: Counts, more_likely_on: Direction, *, is_learned_here: bool = False) -> str:
-    """How much more likely an event is on one dataset, the one in whose direction it is tested if neither is clear.
-
-    If the event was learned on the counted runs, the ratio describes these runs, and is larger than in others.
-    """
-    p, q = counts.count_x / counts.runs_x, counts.count_y / counts.runs_y
-    if p == q == 0.0:
-        return f"{event} never occurred"
-    is_on_x = p > q or (p == q and more_likely_on == "x")
-    more, less = ("x", "y") if is_on_x else ("y", "x")
-    larger, smaller, seen = (p, q, counts.count_x) if is_on_x else (q, p, counts.count_y)
-    if smaller == 0.0:
-        times = "once" if seen == 1 else f"{seen:,} times"
-        return f"{event} occurred {times} on {more} and never on {less}"
-    ratio = f"{larger / smaller:.3g}"
-    if ratio == "1":
-        return f"{event} is about as likely on x as on y"
-    how = f"occurred {ratio} times as often" if is_learned_here else f"is {ratio} times as likely"
-    return f"{event} {how} on {more}"
-
-
 Basis = Literal["event", "chosen", "gaussian", "common"]
 """The kind of violation that a minimum detectable excess is stated for."""
 
 _DOUBT = (
-    ". A claim for one row says nothing about such a pair. Pass adjacency=, which has the pair checked: AddRemove() or "
-    'Replace() for rows, Within("linf") for query answers; or distance= for a claim at that distance.'
+    ". A claim for one row says nothing about such a pair. Pass adjacency= to have the pair checked (AddRemove() or "
+    'Replace() for rows, Within("linf") for query answers), or distance= for a claim at that distance.'
 )
 _BARELY, _CHANCE = 0.01, 0.01  # excess of a bound, as a share of the claim, and alpha, that ask for a repetition
 _BASES = {
@@ -316,12 +187,12 @@ class ClaimResult(SampledResult):
     pvalue, bound : float
         p-value of the claim, never below 1e-10 (of a training 1e-12), and lower bound on the privacy parameter of the
         claim's family at confidence 1 − alpha.
-    resolution : float, optional
+    min_detectable_excess : float, optional
         Smallest excess over the claim that is detected with probability `power`; may be infinite. None where the bound
         exceeds the claim, as it is computed only where it decides between NOT REFUTED and INCONCLUSIVE.
     power : float
-    requested_resolution : float, optional
-        The resolution that the caller requested.
+    detect : float, optional
+        The excess that the caller asked to detect.
     """
 
     mechanism: str
@@ -329,16 +200,16 @@ class ClaimResult(SampledResult):
     claim_source: str = ""
     pvalue: float
     bound: float
-    resolution: float | None
+    min_detectable_excess: float | None
     power: float = 0.95
-    requested_resolution: float | None = None
+    detect: float | None = None
 
     def __post_init__(self) -> None:
-        SampledResult.__post_init__(self)
+        SampledResult.__post_init__(self)  # super() does not know the class that slots make
+        excess = self.min_detectable_excess
+        is_possible = self.bound > self.directed_claim.parameter if excess is None else excess > 0.0
         self._refuse_impossible(
-            pvalue=0.0 <= self.pvalue <= 1.0,
-            bound=self.bound >= 0.0,
-            resolution=self.bound > self.directed_claim.parameter if self.resolution is None else self.resolution > 0.0,
+            pvalue=0.0 <= self.pvalue <= 1.0, bound=self.bound >= 0.0, min_detectable_excess=is_possible
         )
         checked("power", self.power)
 
@@ -350,17 +221,56 @@ class ClaimResult(SampledResult):
     @property
     def verdict(self) -> Verdict:
         """REFUTED if and only if the bound exceeds the claim and no health check failed."""
-        return verdict_of(self.directed_claim, self.bound, self.resolution, self.requested_resolution, self.findings)
+        return verdict_of(self.directed_claim, self.bound, self.min_detectable_excess, self.detect, self.findings)
 
     @property
     def _limits(self) -> tuple[float, float]:
         return self.bound, math.inf
 
+    @property
+    @abstractmethod
+    def _found(self) -> str:
+        """The number against the claim, or why there is none."""
+
+    @property
+    @abstractmethod
+    def seen(self) -> str:
+        """The counts that refute the claim; empty for another verdict."""
+
+    @property
+    @abstractmethod
+    def next_step(self) -> str:
+        """What to do after the verdict; empty if a remark says it, or nothing is to be done."""
+
+    @property
+    def headline(self) -> str:
+        """Verdict, name of the mechanism, and number against claim."""
+        return f"{self.verdict.value.upper()}  {one_line(self.mechanism)}: {self._found}"
+
+    @property
+    def details(self) -> tuple[str, ...]:
+        """What was seen, as counts; the remarks; and what to do."""
+        following = f"next: {self.next_step}" if self.next_step else ""
+        return tuple(filter(None, (self.seen, *self.remarks, following)))
+
+    @property
+    def shows_only_more(self) -> bool:
+        """Whether the bound shows that the claim is exceeded, and not by how much."""
+        return False
+
+    @property
+    def limit(self) -> tuple[str, str]:
+        """A sign and the lower bound, with as many digits as show that it exceeds the claim, if it does."""
+        if self.shows_only_more:
+            return ">", f"{self.directed_claim.parameter:.4g}"
+        sign, least, _ = least_beside(self.bound, self.directed_claim.parameter)
+        return sign, least
+
     def __repr__(self) -> str:
-        sign, least, _ = least_beside(self.bound, self.claim.parameter)
+        limit = " ".join(self.limit)
         return (
             f"<{type(self).__name__} {self.mechanism}: {self.verdict.value}, "
-            f"{self.claim.parameter_name} {sign} {least}, claim {self.claim}>"
+            f"{self.claim.parameter_name} {limit}, claim {self.claim}>"
         )
 
 
@@ -384,9 +294,9 @@ class AuditResult(ClaimResult):
     divergence : DivergenceTest, optional
         The test of all bins of outputs at once, for a claim on Rényi divergences. In a sequential audit that its bets
         ended, what bets on a divergence showed, if they won more than those on events.
-    resolution_basis : {"event", "chosen", "gaussian", "common"}
-        Whether the resolution is for an event as frequent as this one, for one as frequent as that chosen on the pilot
-        where a plain event decides, for Gaussian noise, or for an event of probability 1/2.
+    excess_basis : {"event", "chosen", "gaussian", "common"}
+        Whether the minimum detectable excess is for an event as frequent as this one, for one as frequent as that
+        chosen on the pilot where a plain event decides, for Gaussian noise, or for an event of probability 1/2.
     net_events : int
         Number of plain events that were tested too, each by its counts in both directions: half-lines and intervals of
         every number in the outputs, and single outcomes.
@@ -403,10 +313,10 @@ class AuditResult(ClaimResult):
         Health checks that were silenced.
     sketch : Sketch, optional
         Histogram of the kept outputs.
-    bits : {"warn", True, False}
-        Whether events by the low bits of floating-point outputs belong to the verdict (True) or only give a warning.
-    low_bits : LowBits, optional
-        The warning that the low bits break the claim.
+    floating_point : {"warn", "test", "ignore"}
+        Whether events by the low bits of outputs belong to the verdict ("test") or only give a warning.
+    floating_point_leak : FloatingPointLeak, optional
+        The warning that a floating-point leak breaks the claim.
     """
 
     pair: Pair
@@ -415,7 +325,7 @@ class AuditResult(ClaimResult):
     counts: Counts
     opposite: OtherDirection | None = None
     divergence: DivergenceTest | None = None
-    resolution_basis: Basis = "event"
+    excess_basis: Basis = "event"
     net_events: int = 0
     net_alpha: float = 0.0
     pilot_runs: int
@@ -423,8 +333,8 @@ class AuditResult(ClaimResult):
     is_reproducible: bool = True
     ignored: tuple[str, ...] = ()
     sketch: Sketch | None = None
-    bits: Bits = "warn"
-    low_bits: LowBits | None = None
+    floating_point: FloatingPoint = "warn"
+    floating_point_leak: FloatingPointLeak | None = None
 
     @property
     @abstractmethod
@@ -441,8 +351,8 @@ class AuditResult(ClaimResult):
         return (name, alpha - sum(share for _, share in beside)), *beside
 
     @property
-    def cells(self) -> CellCounts | None:
-        """Runs counted in cells of outputs; only an audit of fixed size counts them."""
+    def bins(self) -> BinCounts | None:
+        """Runs counted in bins of outputs; only an audit of fixed size counts them."""
         return None
 
     @property
@@ -471,7 +381,7 @@ class AuditResult(ClaimResult):
             pilot_runs=0 <= self.pilot_runs <= self.runs,
             searched=0 <= self.searched < 2**63,
             divergence=self.divergence is None or isinstance(self.divergence, DivergenceTest),
-            cells=self.cells is None or isinstance(self.cells, CellCounts),
+            bins=self.bins is None or isinstance(self.bins, BinCounts),
             net_alpha=0.0 <= self.net_alpha < self.alpha and (self.net_alpha > 0.0 or self.net_events == 0),
         )
         self._refuse_impossible(alpha=all(share > 0.0 for _, share in self.test_shares))
@@ -479,7 +389,7 @@ class AuditResult(ClaimResult):
     @property
     def error_budget(self) -> ErrorBudget:
         """How alpha is spent, with the errors outside alpha, which refute nothing: false warnings and false alarms."""
-        warning = [("false low-bits warning", FALSE_WARNING)] if self.bits == "warn" else []
+        warning = [("false warning of a floating-point leak", FALSE_WARNING)] if self.floating_point == "warn" else []
         beside = (*warning, ("false alarm of a health check", ANY_FALSE_ALARM))
         return ErrorBudget(self.alpha, self.test_shares, beside=beside)
 
@@ -500,22 +410,20 @@ class AuditResult(ClaimResult):
         return test if test is not None and test.bound == self.bound > self.claim.parameter else None
 
     @property
-    def by_cells(self) -> bool:
-        """Whether the cell intervals refute the claim, with a larger bound than all tests."""
-        cells = self.cells
-        return (
-            cells is not None and self.bound > self.claim.parameter and self.bound == cells.parameter_lower(self.claim)
-        )
+    def by_bins(self) -> bool:
+        """Whether the intervals of the bins refute the claim, with a larger bound than all tests."""
+        bins = self.bins
+        return bins is not None and self.bound > self.claim.parameter and self.bound == bins.parameter_lower(self.claim)
 
     @property
     def estimate(self) -> float:
         """Point estimate: the smallest parameter that allows the observed frequencies; infinite if there is none.
 
-        If the cell intervals refute the claim, their bound.
+        If the intervals of the bins refute the claim, their bound.
         """
         if self.by_divergence is not None:
             return self.by_divergence.estimate
-        if self.by_cells:
+        if self.by_bins:
             return self.bound
         if self.opposite is not None:
             return parameter_estimate(self.opposite.guesses.as_counts, self.claim)
@@ -551,10 +459,16 @@ class AuditResult(ClaimResult):
     @property
     def evidence(self) -> str:
         """What the bound rests on: a divergence, or the event or the events of both directions, and `tested`."""
+        lines = (self._basis, self.event_in_words, self.opposite_in_words, str(self.tested))
+        return "\n".join(filter(None, lines))
+
+    @property
+    def _basis(self) -> str:
+        """The intervals of bins or the divergence that the bound rests on; empty if it rests on events."""
+        if self.by_bins:
+            return "the intervals of the bins exclude the claim"
         by = self.by_divergence
-        basis = "" if by is None else f"{by}: about {self.claim.describe_bound(f'= {by.estimate:.4g}')}"
-        basis = "the cell intervals exclude the claim" if self.by_cells else basis
-        return "\n".join(filter(None, (basis, self.event_in_words, self.opposite_in_words, str(self.tested))))
+        return "" if by is None else f"{by}: about {self.claim.describe_bound(f'= {by.estimate:.4g}')}"
 
     @property
     def _sides(self) -> tuple[Direction, Direction]:
@@ -562,49 +476,96 @@ class AuditResult(ClaimResult):
         return ("x", "y") if self.more_likely_on == "x" else ("y", "x")
 
     @property
-    def _certain(self) -> str:
-        """The counts that no finite privacy parameter allows."""
-        counts, (tested, other) = self.directed_counts, self._sides
-        if self.opposite is not None and self.opposite.guesses.wrong == 0:
-            return f"0 of {self.opposite.guesses.right:,} guesses were incorrect"
-        what, count_x, count_y = "the event", counts.count_x, counts.count_y
-        if counts.count_y > 0 and counts.count_x == counts.runs_x:
-            what, count_x, count_y = "outputs outside the event", 0, counts.runs_y - counts.count_y
-        on_tested = f"{count_x:,} of {counts.runs_x:,} runs on {tested}"
-        return f"{what} in {on_tested} and {count_y:,} of {counts.runs_y:,} on {other}"
-
-    @property
-    def _too_little(self) -> str:
-        """What the audit could not have found, and what to do."""
-        few = f"too few runs for {confidence_words(self.alpha)} ({self.runs:,} per dataset)"
-        remedy = "use more runs or another pair (find_worst_pair, or neighbours= in pytest)"
-        assert self.resolution is not None
-        if math.isinf(self.resolution):
-            return f"{few}; {self.detectable_in_words}; {remedy}"
-        remedy += f", or accept this with resolution={rounded_up(self.resolution, 2):g}"
-        if self.requested_resolution is not None:
-            return f"{few}; {self.detectable_in_words}; requested: {self.requested_resolution:.2g}; {remedy}"
+    def seen(self) -> str:
+        """The counts that refute the claim: guesses of the dataset, or runs on each dataset with the event."""
+        if self.verdict is not Verdict.REFUTED or self._basis:
+            return self._basis
+        if self.opposite is not None:
+            events: dict[str, Event] = dict(zip(self._sides, (self.event, self.opposite.event), strict=True))
+            guess = ", ".join(f"{side} if {one_line(str(events[side]))}" for side in ("x", "y"))
+            return f"{guess}: {self.opposite.guesses}"
+        counts, event = self.counts, one_line(str(self.event))
+        tested = self.directed_counts
+        if math.isinf(self.estimate) and tested.count_y > 0 and tested.count_x == tested.runs_x:
+            event, counts = f"all but {event}", counts.outside()
         return (
-            f"{untested_in_words(self.directed_claim, self.resolution)} ({100 * self.power:.6g}% power, "
-            f"{self._basis_in_words}); {remedy}"
+            f"{event}: {counts.count_x:,} of {counts.runs_x:,} runs on x, {counts.count_y:,} of {counts.runs_y:,} on y"
         )
 
     @property
-    def _basis_in_words(self) -> str:
+    def next_step(self) -> str:
+        """Replay after a refutation, and what makes an inconclusive audit conclusive."""
+        if self.findings or self.verdict is Verdict.NOT_REFUTED or self._is_close:
+            return ""
+        return self._replay if self.verdict is Verdict.REFUTED else self._remedy
+
+    @property
+    def _replay(self) -> str:
+        """The call that looks for the line at which the claim breaks; empty if no mechanism was run."""
+        code = self.provenance
+        if code is None or not code.fingerprint or code.where.endswith(":Program"):  # whose noise no replay records
+            return ""
+        is_its_name = self.mechanism.isidentifier() and code.where.endswith(f":{self.mechanism}")
+        name = self.mechanism if is_its_name else "mechanism"
+        base, distance = (
+            (self.claim.base, self.claim.distance) if isinstance(self.claim, GroupClaim) else (self.claim, 1)
+        )
+        match base:
+            case PureDP(epsilon=0.0):  # such as that two versions are equal: any difference is a leak
+                return ""
+            case PureDP():
+                claim = f"{base.epsilon:g}"
+            case ApproxDP(bound_on="epsilon"):
+                claim = f"({base.epsilon:g}, {base.delta:g})"
+            case _:
+                claim = "claim"
+        far = f", distance={distance}" if distance > 1 else ""
+        return f"replay({name}, x, y, claim={claim}{far}) looks for the line that leaks"
+
+    @property
+    def _remedy(self) -> str:
+        """What makes an inconclusive audit conclusive."""
+        assert self.min_detectable_excess is not None
+        is_run_here = self.provenance is not None and bool(self.provenance.fingerprint)
+        search = " (find_worst_pair, or neighbours= in pytest)" if is_run_here and not self.searched else ""
+        remedy = f"use more runs or another pair{search}"
+        if math.isinf(self.min_detectable_excess):
+            return remedy
+        return f"{remedy}, or accept this with detect={rounded_up(self.min_detectable_excess, 2):g}"
+
+    @property
+    def _too_little(self) -> str:
+        """What the audit could not have found."""
+        assert self.min_detectable_excess is not None
+        few = f"too few runs for {confidence_words(self.alpha)} ({self.runs:,} per dataset); {self.detectable_in_words}"
+        if math.isinf(self.min_detectable_excess):
+            return few
+        if self.detect is not None:
+            return f"{few}; requested: {self.detect:.2g}"
+        untested = untested_in_words(self.directed_claim, self.min_detectable_excess, " on this pair")
+        return f"{untested} ({100 * self.power:.6g}% power)"
+
+    @property
+    def _excess_basis_in_words(self) -> str:
         """The kind of violation that the minimum detectable excess is for."""
-        if self.opposite is not None and self.resolution_basis == "event":
+        if self.opposite is not None and self.excess_basis == "event":
             return "these events"
-        return _BASES[self.resolution_basis]
+        return _BASES[self.excess_basis]
 
     @property
     def detectable_in_words(self) -> str:
         """For example "minimum detectable excess: 0.018 (95% power, this event)"."""
-        if self.resolution is None:
+        if self.min_detectable_excess is None:
             return "not stated, because the bound exceeds the claim"
-        if math.isinf(self.resolution):
+        if math.isinf(self.min_detectable_excess):
             return f"no detectable excess can be stated ({100 * self.power:.6g}% power)"
-        power = f"{100 * self.power:.6g}% power, {self._basis_in_words}"
-        return f"minimum detectable excess: {self.resolution:.2g} ({power})"
+        power = f"{100 * self.power:.6g}% power, {self._excess_basis_in_words}"
+        return f"minimum detectable excess: {self.min_detectable_excess:.2g} ({power})"
+
+    @property
+    def shows_only_more(self) -> bool:
+        """Whether the audit stopped as soon as its bound was barely above the claim."""
+        return self.has_stopped_early and self._is_barely_above
 
     @property
     def _when_refuted(self) -> str:
@@ -612,11 +573,10 @@ class AuditResult(ClaimResult):
         if self.stopped != "refuted":
             return ""
         if self.is_closed:
-            return f" by the final test, after {self.runs:,} runs per dataset"
-        text = f" after {self.runs:,} runs per dataset"
-        if self.bound < self.estimate < math.inf:
-            text += f"; point estimate {self.estimate:.3g}, biased upward by the early stop"
-        return text
+            return f", by the final test after {self.runs:,} runs per dataset"
+        is_shown = math.isfinite(self.estimate) and float(rough(self.estimate)) > self.directed_claim.parameter
+        about = f", about {rough(self.estimate)}" if is_shown else ""
+        return f"{about}; stopped after {self.runs:,} runs per dataset"
 
     @property
     def _when_stopped(self) -> str:
@@ -630,23 +590,25 @@ class AuditResult(ClaimResult):
         return self.stopped is not None and not self.is_closed
 
     @property
+    def _found(self) -> str:
+        claim, confidence = self.directed_claim, confidence_words(self.alpha)
+        per_step = " per step" if isinstance(claim, GroupClaim) else ""
+        found = bound_beside_claim(claim, self.bound) + per_step
+        if self.verdict is Verdict.REFUTED:
+            if self.shows_only_more:
+                found = claim.describe_bound(f"more than the claimed {claim.parameter:.4g}")
+            text = f"{found} ({confidence}){self._when_refuted}"
+        elif self.verdict is Verdict.NOT_REFUTED:
+            text = f"{found} ({confidence}); {self.detectable_in_words}"
+        else:
+            text = failed_checks(self.findings) if self.findings else self._too_little
+        return text + self._when_stopped
+
+    @property
     def sentence(self) -> str:
         """The verdict in a sentence: bound, claim, confidence, runs to a refutation or minimum detectable excess."""
-        claim, confidence = self.directed_claim, confidence_words(self.alpha)
-        found = f"{bound_beside_claim(claim, self.bound)}{' per step' if isinstance(claim, GroupClaim) else ''}"
-        if self.verdict is Verdict.REFUTED:
-            if self.has_stopped_early and f"{self.bound:.3g}" == f"{claim.parameter:.3g}":
-                found = claim.describe_bound(f"above the claimed {claim.parameter:.4g}")
-            text = f"REFUTED: {found} ({confidence}){self._when_refuted}"
-            if math.isinf(self.estimate):
-                text += f"; {self._certain}"
-        elif self.verdict is Verdict.NOT_REFUTED:
-            text = f"NOT REFUTED: {found} ({confidence}); {self.detectable_in_words}"
-        elif self.findings:
-            text = failed_checks(self.findings)
-        else:
-            text = f"INCONCLUSIVE: {self._too_little}"
-        return text + self._when_stopped + (f"; {self.pair.doubt}" if self.pair.doubt else "")
+        remedy = self.next_step if self.verdict is Verdict.INCONCLUSIVE else ""
+        return "; ".join(filter(None, (f"{self.verdict.value.upper()}: {self._found}", remedy, self.pair.doubt)))
 
     @property
     def why_not_reproducible(self) -> str:
@@ -659,10 +621,10 @@ class AuditResult(ClaimResult):
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What must be read with the verdict: failed health checks, a warning of low bits, and notes."""
+        """What must be read with the verdict: failed health checks, a warning of a floating-point leak, and notes."""
         remarks = [str(finding) for finding in self.findings]
         remarks += [f"WARNING: {self.pair.doubt}{_DOUBT}"] if self.pair.doubt else []
-        remarks += [f"WARNING: {self.low_bits}"] if self.low_bits is not None else []
+        remarks += [f"WARNING: {self.floating_point_leak}"] if self.floating_point_leak is not None else []
         remarks += [] if self.is_reproducible else [f"note: not reproducible, as {self.why_not_reproducible}"]
         remarks += [f"note: {self._when_close}"] if self._is_close else []
         return *remarks, *(f"note: {note}" for note in self.notes)
@@ -670,8 +632,12 @@ class AuditResult(ClaimResult):
     @property
     def _is_close(self) -> bool:
         """Whether a bound barely above the claim refutes it, at an alpha at which that may be chance."""
-        is_barely = self.bound <= (1.0 + _BARELY) * self.directed_claim.parameter
-        return self.verdict is Verdict.REFUTED and is_barely and self.alpha >= _CHANCE and not self.has_stopped_early
+        is_barely = self.verdict is Verdict.REFUTED and self._is_barely_above
+        return is_barely and self.alpha >= _CHANCE and not self.has_stopped_early
+
+    @property
+    def _is_barely_above(self) -> bool:
+        return self.bound <= (1.0 + _BARELY) * self.directed_claim.parameter
 
     @property
     def _when_close(self) -> str:
@@ -682,8 +648,9 @@ class AuditResult(ClaimResult):
             else "(the seed does not fix the mechanism's randomness, so another seed alone changes nothing)"
         )
         return (
-            f"the bound exceeds the claim by less than {100 * _BARELY:g}%, and up to {100 * self.alpha:g}% of audits "
-            f"refute a mechanism that just keeps its claim. Audit again with more runs {again}"
+            f"the bound exceeds the claim by less than {100 * _BARELY:g}%, which may be chance: up to "
+            f"{100 * self.alpha:g}% of audits refute a mechanism that just keeps its claim. Audit again with more runs "
+            f"{again}"
         )
 
 
@@ -692,25 +659,25 @@ class FixedSizeResult(AuditResult):
     """Result of an audit whose number of runs was fixed before: the event is tested once, on the main runs.
 
     The bound and the p-value are valid for any number of runs. The counts are those of the main runs: event and
-    direction were chosen on the pilot, so the test needs no correction for that choice. If outcomes recur, a tenth of
-    alpha tests each of them alone. Where such a test refutes the claim and gives the larger bound, its outcome is the
-    result's event, and bound and p-value are corrected for the number of outcomes.
+    direction were chosen on the pilot, so the test needs no correction for that choice. Up to a fifth of alpha tests
+    plain events, `net_events` in number: half-lines, intervals and single outcomes. If such a test gives the larger
+    bound, its event is that of the result, and bound and p-value are corrected for the number of events.
 
     Attributes
     ----------
-    cells : CellCounts, optional
-        Main runs in cells of outputs, with intervals and curves. If these exclude the claim, the claim is refuted; if
+    bins : BinCounts, optional
+        Main runs in bins of outputs, with intervals and curves. If these exclude the claim, the claim is refuted; if
         they give the largest bound, it is the result's, and the p-value is at most alpha.
     """
 
-    cells: CellCounts | None = None
+    bins: BinCounts | None = None
 
     @property
     def test_shares(self) -> tuple[tuple[str, float], ...]:
-        if self.cells is None:
+        if self.bins is None:
             return self._shares_of_test("event test", self.alpha)
-        of_cells = self.cells.alpha
-        return *self._shares_of_test("event test", self.alpha - of_cells), ("cell intervals", of_cells)
+        of_bins = self.bins.alpha
+        return *self._shares_of_test("event test", self.alpha - of_bins), ("intervals of bins", of_bins)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -718,10 +685,10 @@ class SequentialResult(AuditResult):
     """Result of an audit that bets batch by batch and may stop after any batch.
 
     The bound and the p-value are valid at all interim analyses together. While the audit bets, the bound is one of a
-    fixed grid of privacy parameters, which is densest just above the claim, and the event changes from batch to batch;
-    the counts are then counts of the last event in all runs, for the reader, and do not enter the bound. An audit with
-    a planned number of runs reserves half of alpha for a final test. If it comes to it, event and counts are those of
-    that test.
+    fixed grid of privacy parameters, which is densest just above the claim, and the event changes from batch to batch.
+    The counts are then counts of the last event in all runs; they are for the reader and do not enter the bound. An
+    audit with a planned number of runs reserves half of alpha for a final test. If it makes that test, it takes event
+    and counts from there.
 
     Attributes
     ----------
@@ -755,8 +722,8 @@ class SequentialResult(AuditResult):
 
 # The settings of an audit, known before any output is drawn.
 
-# Shares of alpha for the cells and for the net of plain events, if they are counted; the event test has the rest.
-_CELL_SHARE, _NET_SHARE = 0.1, 0.2
+# Shares of alpha for the bins and for the net of plain events, if they are counted; the event test has the rest.
+_BIN_SHARE, _NET_SHARE = 0.1, 0.2
 _SMALLER_SHARE = 0.1  # of event and divergence test together, for the one that shows less in the pilot
 FINAL_SHARE = 0.5
 """Share of alpha for the final test of a sequential audit; the bets have the rest."""
@@ -770,35 +737,35 @@ class Settings:
     claim_source: str
     pair: Pair
     alpha: float
-    resolution: float | None
+    detect: float | None
     power: float
     name: str
     provenance: Provenance | None
     seed: int
-    bits: Bits
+    floating_point: FloatingPoint
 
-    def check_shares(self, share: float = 1.0, cells: int = 0) -> None:
+    def check_shares(self, share: float = 1.0, bins: int = 0) -> None:
         """Refuse an alpha of which the exact test has too small a part, before the first run."""
-        part = self.event_alpha(share, has_cells=cells > 0, net=1.0)
+        part = self.event_alpha(share, has_bins=bins > 0, net=1.0)
         if self.claim.divergence_slopes:
             part -= self.divergence_alpha(part, show_more=False)
         check_test_alpha(self.alpha, part / self.alpha)
 
     @property
-    def cell_alpha(self) -> float:
-        """Error probability of the cell intervals, if cells are counted."""
-        return _CELL_SHARE * self.alpha
+    def bin_alpha(self) -> float:
+        """Error probability of the intervals of the bins, if any are counted."""
+        return _BIN_SHARE * self.alpha
 
     def net_alpha(self, part: float, share: float = 1.0) -> float:
         """Error probability of the tests of a net, of which it needs a `part`, in a `share` of alpha."""
         return _NET_SHARE * part * share * self.alpha
 
-    def event_alpha(self, share: float = 1.0, *, has_cells: bool = False, net: float) -> float:
+    def event_alpha(self, share: float = 1.0, *, has_bins: bool = False, net: float) -> float:
         """Error probability of the event test and, if there is one, the divergence test in a `share` of alpha.
 
         `net` is the part that the net needs, 0 without one.
         """
-        return share * self.alpha * (1 - _CELL_SHARE * has_cells - _NET_SHARE * net)
+        return share * self.alpha * (1 - _BIN_SHARE * has_bins - _NET_SHARE * net)
 
     def divergence_alpha(self, alpha: float, *, show_more: bool) -> float:
         """Error probability of the divergence test, of the `alpha` that it has together with the event test.

@@ -10,13 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import OptionError
-from ..guesses.canary_guesses import CanaryGuesses, CanaryTest, Said
+from ..guesses.canary_guesses import CanaryGuesses, CanaryTest, Guess
 from ..guesses.guess_bets import most_telling
 from ..inference.multiplicity import ErrorBudget
 from ..options import is_whole
 from ..printing import confidence as confidence_words
 from ..printing import rounded_up, shorten
-from .audit_result import ClaimResult, Verdict, bound_beside_claim, untested_in_words
+from .audit_result import ClaimResult
+from .verdict import Verdict, bound_beside_claim, untested_in_words
 
 # A small table of the scores for the figures of a report.
 
@@ -37,8 +38,8 @@ class ScoreSketch:
         Canaries in each bin that were in, and those that were out. For pairs, whose score is the difference between
         the first canary and the second one, pairs whose first canary was in, and the others.
     said_out, said_in : float, optional
-        The guesses that carry the verdict were "out" for scores up to the first number, and "in" for scores from the
-        second one on; None where that was not guessed.
+        The guesses that carry the verdict were "out" for scores up to the first number, and "in" for scores that reach
+        the second one; None if that was not guessed.
     """
 
     edges: tuple[float, ...]
@@ -59,7 +60,7 @@ class ScoreSketch:
 
 
 def score_sketch(
-    scores: npt.NDArray[np.float64], included: npt.NDArray[np.bool_], *, guessed: int, said: Said, middle: float | None
+    scores: npt.NDArray[np.float64], included: npt.NDArray[np.bool_], *, guessed: int, said: Guess, middle: float | None
 ) -> ScoreSketch:
     """Return the table of so many scores.
 
@@ -92,7 +93,7 @@ def score_sketch(
 
 
 def _guessed(
-    ordered: npt.NDArray[np.float64], guessed: int, said: Said, middle: float | None
+    ordered: npt.NDArray[np.float64], guessed: int, said: Guess, middle: float | None
 ) -> tuple[float | None, float | None]:
     """The largest score that was guessed to be out, and the smallest one that was guessed to be in."""
     if said == "in":
@@ -109,47 +110,47 @@ def _guessed(
 class CanaryResult(ClaimResult):
     """A claim audited on guesses of which canaries were in the training data; no health check can fail.
 
-    The resolution is for canaries that can be guessed as well as the claim's family allows; infinite if no excess is
-    detected. The seed is that of the order of equal scores.
+    The minimum detectable excess is for canaries that can be guessed as well as the claim's family allows; infinite if
+    no excess is detected. The seed is that of the order of equal scores.
 
     Attributes
     ----------
     adjacency : str
-        The neighbours that the coins make: "add-remove" or "replace".
-    coins : {"independent", "fixed"}
-        Whether each canary had a coin of its own, or a fixed split was paired.
+        The neighbours that the inclusion bits make: "add-remove" or "replace".
+    inclusion : {"independent", "fixed"}
+        Whether each canary had an inclusion bit of its own, or a fixed split was paired.
     canaries, included : int
         Canaries of all runs together, and how many of them were in the training data.
     guesses : CanaryGuesses
         Correct guesses by number of guesses.
     tests : tuple of CanaryTest
         The tests that share alpha.
-    carried : CanaryTest
-        The test that gives the bound, or the smallest p-value where no bound is above 0.
-    ceiling : float
+    deciding_test : CanaryTest
+        The test that gives the bound, or the smallest p-value if no bound is above 0.
+    max_attainable_bound : float
         The bound if every guess had been correct: no audit of so many canaries shows more.
     sketch : ScoreSketch, optional
         Histogram of the scores for a figure.
     """
 
     adjacency: str
-    coins: str
+    inclusion: str
     canaries: int
     runs: int = 1
     included: int
     guesses: CanaryGuesses
     tests: tuple[CanaryTest, ...]
-    carried: CanaryTest
-    ceiling: float
+    deciding_test: CanaryTest
+    max_attainable_bound: float
     sketch: ScoreSketch | None = None
 
     def __post_init__(self) -> None:
         ClaimResult.__post_init__(self)
         self._refuse_impossible(
-            ceiling=self.ceiling >= 0.0,
+            max_attainable_bound=self.max_attainable_bound >= 0.0,
             canaries=is_whole(self.canaries) and self.canaries > 0,
             tests=len(self.tests) > 0,
-            carried=isinstance(self.carried, CanaryTest) and self.carried in self.tests,
+            deciding_test=isinstance(self.deciding_test, CanaryTest) and self.deciding_test in self.tests,
         )
         if not 0 <= self.included <= self.canaries:
             raise OptionError(
@@ -170,19 +171,20 @@ class CanaryResult(ClaimResult):
     def best_guesses(self) -> tuple[int, int]:
         """The number of guesses that carries the bound, and how many of them were right.
 
-        For bets the number at which correct guesses are least like those of coins that the claim allows.
+        For bets the number at which correct guesses are least like those of inclusion bits that the claim allows.
         """
-        return best_guesses(self.guesses, self.carried)
+        return best_guesses(self.guesses, self.deciding_test)
 
     @property
     def detectable_in_words(self) -> str:
         """The minimum detectable excess with its power and condition, or that there is none."""
-        if self.resolution is None:
+        if self.min_detectable_excess is None:
             return "not stated, because the bound exceeds the claim"
-        if math.isinf(self.resolution):
+        if math.isinf(self.min_detectable_excess):
             return f"no excess, however large, is detected with {100 * self.power:.6g}% power"
         return (
-            f"minimum detectable excess: {self.resolution:.2g} ({100 * self.power:.6g}% power, if scores reveal all "
+            f"minimum detectable excess: {self.min_detectable_excess:.2g} ({100 * self.power:.6g}% power, if scores "
+            "reveal all "
             "that such a claim allows)"
         )
 
@@ -190,43 +192,60 @@ class CanaryResult(ClaimResult):
     def guesses_in_words(self) -> str:
         """For example "117 of 120 guesses were correct, of 1,000 canaries"."""
         number, right = self.best_guesses
-        of = "pairs" if self.coins == "fixed" else "canaries"
+        of = "pairs" if self.inclusion == "fixed" else "canaries"
         runs = f" in {self.runs:,} runs" if self.runs > 1 else ""
         return f"{right:,} of {number:,} guesses were correct, of {self.guesses.canaries:,} {of}{runs}"
 
     @property
-    def sentence(self) -> str:
-        """The verdict in a sentence: bound, claim, confidence, and the guesses that carry it or what is detectable."""
+    def _found(self) -> str:
         found, confidence = bound_beside_claim(self.claim, self.bound), confidence_words(self.alpha)
         if self.verdict is Verdict.REFUTED:
-            return f"REFUTED: {found} ({confidence}); {self.guesses_in_words}"
+            return f"{found} ({confidence})"
         if self.verdict is Verdict.NOT_REFUTED:
-            return f"NOT REFUTED: {found} ({confidence}); {self.detectable_in_words}"
-        return f"INCONCLUSIVE: {self._why_inconclusive}"
+            return f"{found} ({confidence}); {self.detectable_in_words}"
+        return self._inconclusive[0]
 
     @property
-    def _why_inconclusive(self) -> str:
-        of = f"{self.canaries:,}, {confidence_words(self.alpha)}"
+    def seen(self) -> str:
+        """The guesses that refute the claim; empty for another verdict."""
+        return self.guesses_in_words if self.verdict is Verdict.REFUTED else ""
+
+    @property
+    def next_step(self) -> str:
+        """Where to look after a refutation, and what makes an inconclusive audit conclusive."""
+        if self.verdict is Verdict.REFUTED:
+            return "look at the clipping, the noise and the sampling of the training"
+        return self._inconclusive[1] if self.verdict is Verdict.INCONCLUSIVE else ""
+
+    @property
+    def sentence(self) -> str:
+        """The verdict in a sentence: bound, claim, confidence, and the guesses that carry it or what is detectable."""
+        remedy = self.next_step if self.verdict is Verdict.INCONCLUSIVE else ""
+        return "; ".join(filter(None, (f"{self.verdict.value.upper()}: {self._found}", self.seen, remedy)))
+
+    @property
+    def _inconclusive(self) -> tuple[str, str]:
+        """Why the audit is inconclusive, and the remedy."""
+        of, more = (
+            f"{self.canaries:,}, {confidence_words(self.alpha)}",
+            "use more canaries (plan_canaries(claim=…, detect=…) says how many)",
+        )
         explained = self.guesses.canaries * float(getattr(self.claim, "delta", 0.0))
         if explained >= 1.0:
-            return (
-                f"too many canaries for this delta ({of}); canaries × delta = {explained:.3g} correct guesses may be "
-                "slips, so use fewer canaries, or claim a smaller delta"
-            )
-        if self.ceiling <= self.claim.parameter:
-            return (
-                f"too few canaries ({of}); even if all guesses were correct, "
-                f"{self.claim.describe_parameter(self.ceiling)}; plan_canaries says how many it takes"
-            )
-        assert self.resolution is not None
-        if self.requested_resolution is not None or math.isinf(self.resolution):
-            wanted = self.requested_resolution
+            slips = f"canaries × delta = {explained:.3g} correct guesses may be slips"
+            return f"too many canaries for this delta ({of}); {slips}", "use fewer canaries, or claim a smaller delta"
+        if self.max_attainable_bound <= self.claim.parameter:
+            most = self.claim.describe_parameter(self.max_attainable_bound)
+            return f"too few canaries ({of}); even if all guesses were correct, {most}", more
+        assert self.min_detectable_excess is not None
+        if self.detect is not None or math.isinf(self.min_detectable_excess):
+            wanted = self.detect
             asked = "" if wanted is None else f"; requested: {wanted:.2g}"
-            return f"too few canaries ({of}); {self.detectable_in_words}{asked}"
+            return f"too few canaries ({of}); {self.detectable_in_words}{asked}", more
         return (
-            f"{untested_in_words(self.claim, self.resolution)} ({100 * self.power:.6g}% power at best; "
-            f"{self.canaries:,} canaries, {confidence_words(self.alpha)}); use more canaries (plan_canaries), or "
-            f"accept this with resolution={rounded_up(self.resolution, 2):g}"
+            f"{untested_in_words(self.claim, self.min_detectable_excess)} ({100 * self.power:.6g}% power at best; "
+            f"{self.canaries:,} canaries, {confidence_words(self.alpha)})",
+            f"{more}, or accept this with detect={rounded_up(self.min_detectable_excess, 2):g}",
         )
 
 

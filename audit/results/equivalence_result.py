@@ -21,7 +21,7 @@ from ..printing import confidence as confidence_words
 from ..printing import rounded_down, rounded_up
 from ..sampling.pilot_and_batch_sizes import with_pilot
 from .audit_result import SampledResult
-from .cell_result import CellCounts
+from .bin_result import BinCounts
 
 _PLANNED_Z = 1.645  # equal versions are shown to be within the sufficient margin 19 times in 20
 
@@ -52,15 +52,15 @@ class EquivalenceResult(SampledResult):
         Lower limit, from the event.
     event, more_likely_on, counts
         The event chosen on the pilot, the version in which it is more likely ("x" is the old one), and its counts.
-    cells : CellCounts
-        Runs in each cell; x is the old version. The alpha of the cells is spent on the upper limit, so statements of
-        the cells' methods come on top of `alpha`.
+    bins : BinCounts
+        Runs in each bin; x is the old version. The alpha of the bins is spent on the upper limit, so statements of
+        the bins' methods come on top of `alpha`.
     scope : str
         Events for which the upper limit holds.
     counts_unlisted : bool
-        Whether the last cell counts in full as a difference, so that the upper limit holds for every event.
+        Whether the last bin counts in full as a difference, so that the upper limit holds for every event.
     pilot_runs : int
-        Number of the runs that chose event and cells.
+        Number of the runs that chose event and bins.
     """
 
     _question: ClassVar[str] = "is_shown"
@@ -73,7 +73,7 @@ class EquivalenceResult(SampledResult):
     event: Event
     more_likely_on: Direction
     counts: Counts
-    cells: CellCounts
+    bins: BinCounts
     scope: str
     counts_unlisted: bool = False
     pilot_runs: int
@@ -90,10 +90,10 @@ class EquivalenceResult(SampledResult):
         family, so a further set costs nothing.
         """
         n, count_x, count_y = self.counts.runs_x, self.counts.count_x, self.counts.count_y
-        level = self.cells.alpha
+        level = self.bins.alpha
         return max(
             total_variation_upper(
-                self.cells.count_x, self.cells.count_y, alpha=level, counts_unlisted=self.counts_unlisted
+                self.bins.count_x, self.bins.count_y, alpha=level, counts_unlisted=self.counts_unlisted
             ),
             total_variation_upper((count_x, n - count_x), (count_y, n - count_y), alpha=level),
         )
@@ -115,7 +115,7 @@ class EquivalenceResult(SampledResult):
             return Equivalence.INCONCLUSIVE
         if self.lower > self.margin:
             return Equivalence.DIFFERENT
-        sees_something = self.counts_unlisted or self.cells.n_known > 1  # a single cell contains every output
+        sees_something = self.counts_unlisted or self.bins.n_known > 1  # a single bin contains every output
         return Equivalence.SHOWN if sees_something and self.upper <= self.margin else Equivalence.INCONCLUSIVE
 
     @property
@@ -134,24 +134,24 @@ class EquivalenceResult(SampledResult):
         room = self.margin - self._unlisted
         if room <= 0.0:
             return math.inf
-        return with_pilot(math.ceil(self.cells.runs_x * (self._reach / room) ** 2))
+        return with_pilot(math.ceil(self.bins.runs_x * (self._reach / room) ** 2))
 
     @property
     def _unlisted(self) -> float:
         """Share of the runs whose outcomes count in full as a difference."""
-        counts = self.cells.count_x[-1] + self.cells.count_y[-1]
-        return counts / (2 * self.cells.runs_x) if self.counts_unlisted else 0.0
+        counts = self.bins.count_x[-1] + self.bins.count_y[-1]
+        return counts / (2 * self.bins.runs_x) if self.counts_unlisted else 0.0
 
     @property
     def _reach(self) -> float:
         """Normal approximation of what chance adds to the upper limit; shrinks with the square root of the runs."""
-        n = self.cells.runs_x
-        p = (np.array(self.cells.count_x) + np.array(self.cells.count_y)) / (2.0 * n)
-        deviation = np.sqrt(2.0 * p * (1.0 - p) / n)  # of the difference of one cell's frequencies
+        n = self.bins.runs_x
+        p = (np.array(self.bins.count_x) + np.array(self.bins.count_y)) / (2.0 * n)
+        deviation = np.sqrt(2.0 * p * (1.0 - p) / n)  # of the difference of one bin's frequencies
         observed = deviation.sum() / math.sqrt(2.0 * math.pi)
-        # The variance of |Z| is 1 − 2/π; with two cells, the extreme case, the differences are opposite.
+        # The variance of |Z| is 1 − 2/π; with two bins, the extreme case, the differences are opposite.
         observed += _PLANNED_Z * math.sqrt((1.0 - 2.0 / math.pi) * float((deviation**2).sum()) / 2.0)
-        return float(observed - ndtri(min(self.cells.alpha, LARGEST_LEVEL)) / math.sqrt(2.0 * n))
+        return float(observed - ndtri(min(self.bins.alpha, LARGEST_LEVEL)) / math.sqrt(2.0 * n))
 
     @property
     def sentence(self) -> str:
@@ -164,7 +164,7 @@ class EquivalenceResult(SampledResult):
         if self.verdict is Equivalence.DIFFERENT:
             return f"DIFFERENT: {distance} at least {lower}, {margin} ({confidence}); {self.event_in_words}"
         if self.findings:
-            return failed_checks(self.findings)
+            return f"INCONCLUSIVE: {failed_checks(self.findings)}"
         return (
             f"INCONCLUSIVE: {distance} from {lower} to {upper}, {margin} ({confidence}); the upper end holds "
             f"{self.scope}; {self._way_out}"
@@ -183,8 +183,8 @@ class EquivalenceResult(SampledResult):
 
     @property
     def _way_out(self) -> str:
-        if not self.counts_unlisted and self.cells.n_known < 2:
-            return "the outputs could not be divided into cells, and a single cell shows nothing"
+        if not self.counts_unlisted and self.bins.n_known < 2:
+            return "the outputs could not be divided into bins, and a single bin shows nothing"
         if self.smallest_margin <= self.margin:
             return (
                 f"equal versions would have been shown to be within about {self.smallest_margin:.2g}, so these two may "

@@ -64,8 +64,18 @@ class Result(ABC):
         """Whether the runs contradict the claim; false where a health check failed."""
         return _RAISED.get(self.verdict.name) is RefutedError
 
+    @property
+    def headline(self) -> str:
+        """The first line of the printed result."""
+        return self.sentence
+
+    @property
+    def details(self) -> tuple[str, ...]:
+        """The lines below it: what was seen, the remarks, and what to do next."""
+        return self.remarks
+
     def __str__(self) -> str:
-        return verdict_text(self.sentence, self.remarks)
+        return verdict_text(self.headline, self.details)
 
     def confidence_interval(self) -> ConfidenceInterval:
         """Return limits of the number in question, at confidence 1 − alpha.

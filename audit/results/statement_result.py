@@ -17,7 +17,8 @@ from ..health.findings import failed_checks
 from ..options import check_fields, in_a_tuple
 from ..printing import confidence as confidence_words
 from ..printing import shorten
-from .audit_result import SampledResult, Verdict
+from .audit_result import SampledResult
+from .verdict import Verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +93,7 @@ class Point:
 
     @property
     def interval(self) -> str:
-        """The interval as text, with enough digits to tell its ends apart."""
+        """The interval as text, with enough digits to distinguish its ends."""
         digits = 4
         while digits < 8 and self.lower < self.upper and f"{self.lower:.{digits}g}" == f"{self.upper:.{digits}g}":
             digits += 1
@@ -128,7 +129,7 @@ class Series:
         if n == 0 or any(len(part) != n for part in (self.estimate, self.lower, self.upper, self.stated)):
             raise OptionError(f"a series of {n} places needs one number of each kind at each, and one place.", places=n)
         if any(not before <= after for before, after in pairwise(self.x)):
-            raise OptionError("the places of a series are out of order; give them from the smallest on.", places=n)
+            raise OptionError("the places of a series are out of order; give them in increasing order.", places=n)
         if any(not low <= high for low, high in zip(self.lower, self.upper, strict=True)):
             raise OptionError("an interval of a series is empty; give its lower end first.", places=n)
 
@@ -198,7 +199,7 @@ class StatementResult(SampledResult):
     def sentence(self) -> str:
         """The verdict in a sentence: interval of the worst number, what is allowed, and the confidence."""
         if self.findings:
-            return failed_checks(self.findings)
+            return f"INCONCLUSIVE: {failed_checks(self.findings)}"
         worst, confidence = self.worst, confidence_words(self.alpha)
         quantity = f"{self.quantity} at {worst.at}" if worst.at else self.quantity
         text = f"{self.verdict.name.replace('_', ' ')}: {quantity} in {worst.interval}, {worst.allowed} ({confidence})"

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..printing import counted
-from .audit_result import AuditResult, Verdict
+from .audit_result import AuditResult
 from .result import Result
+from .verdict import Verdict
 
 _SHOWN, _WIDTH = 5, 160  # pairs, and characters of a line, in the printed result
 
@@ -116,6 +117,16 @@ class WorstPair(Result):
     def remarks(self) -> tuple[str, ...]:
         """The remarks of the audit."""
         return self.audit.remarks
+
+    @property
+    def headline(self) -> str:
+        """The first line of the audit."""
+        return self.audit.headline
+
+    @property
+    def details(self) -> tuple[str, ...]:
+        """The lines below it."""
+        return self.audit.details
 
     @property
     def bound(self) -> float:

@@ -163,7 +163,9 @@ class Plan:
     memory: Memory | None = None  # results of earlier tasks
     is_stateful: bool = False
     is_coupled: bool = False
-    most: int = 1  # most runs in a block for the shape of the outputs, and about the runs in a task of a block sampler
+    most: int = (
+        1  # most runs in a block for the shape of the outputs, and about the runs in a task of a vectorised mechanism
+    )
     most_kept: int = sys.maxsize  # most outputs to keep on each dataset, by their size
     output_bytes: int = 1  # size of the first output
     parcels: dict[int, Parcel] = field(default_factory=dict, compare=False, repr=False)
@@ -216,13 +218,15 @@ class Plan:
 
     @property
     def prefers(self) -> Literal["threads", "processes"]:
-        """Threads for a block sampler, which works outside Python's lock; processes for a loop over single runs."""
+        """Threads for a vectorised mechanism, which works outside Python's lock; processes for single runs."""
         return "threads" if self.sampler.is_block else "processes"
 
     def generator(self, phase: Phase, side: Side, number: int) -> np.random.Generator:
-        """Return the generator of one block; SFC64 is numpy's fastest."""
-        key = _PHASES.index(phase), SIDES.index(self._stream_of(side)), number
-        return np.random.Generator(np.random.SFC64(np.random.SeedSequence(self.seed, spawn_key=key)))
+        """Return the generator of one block, of numpy's `SeedSequence` with a spawn key; SFC64 is numpy's fastest."""
+        key = _PHASES.index(phase), SIDES.index(self._stream_of(side)), *_words(number, 1)
+        # What numpy makes of a seed and a spawn key, which takes longer to convert than to hash.
+        words = np.array([*_words(self.seed, 4), *key], np.uint32)
+        return np.random.Generator(np.random.SFC64(np.random.SeedSequence(words)))
 
     def _stream_of(self, side: Side) -> Side:
         """Return the side whose seeds the blocks of a side have."""
@@ -307,26 +311,27 @@ class Plan:
         number: int,
         size: int,
         shape: tuple[int, ...] | None = None,
-        *,
-        is_kept: bool = True,
     ) -> Outputs:
-        """Return the outputs of one block, each of this `shape` if given; a `MechanismError` names the block.
-
-        Outputs that are not kept hold only until the mechanism is called again.
-        """
+        """Return the outputs of one block, each of this `shape` if given; a `MechanismError` names the block."""
         dataset = self.x if side == "x" else self.y
         try:
-            outputs = self.sampler.draw(dataset, size, self.generator(phase, side, number), is_kept=is_kept)
+            outputs = self.sampler.draw(dataset, size, self.generator(phase, side, number))
             if shape is not None:
                 check_shape(outputs, shape, self.sampler.name)
             return outputs
         except MechanismError as error:
-            where = f"block {number} of the {phase} runs on {side}, seed {self.seed}"
+            where = f"chunk {number} of the {phase} runs on {side}, seed {self.seed}"
             stream = self._stream_of(side)
             again = f'draw_block(mechanism, {side}, "{phase}", "{stream}", {number}, {size}, seed={self.seed})'
             raise MechanismError(
-                f"{error} (in {where}; dpaudit.{again} repeats it)", **error.facts, block=number, side=side
+                f"{error} (in {where}; dpaudit.results.{again} repeats it)", **error.facts, block=number, side=side
             ) from error.__cause__
+
+
+def _words(number: int, least: int) -> list[int]:
+    """Return the 32-bit words of a number, the lowest first, and zeros up to the `least` of them."""
+    count = max(least, -(-number.bit_length() // 32))
+    return [(number >> 32 * place) & 0xFFFFFFFF for place in range(count)]
 
 
 def _tells_noise(outputs: Outputs) -> bool:
@@ -340,7 +345,7 @@ def check_shape(outputs: Outputs, shape: tuple[int, ...], name: str) -> None:
     if outputs.dtype != object and outputs.shape[1:] != shape:
         raise MechanismError(
             f"{name} returned outputs of shape {outputs.shape[1:]} after outputs of shape {shape}; return the same "
-            "shape in every block (or tuples, where the length is part of the output)",
+            "shape in every chunk (or tuples, where the length is part of the output)",
             shape=outputs.shape[1:],
             expected=shape,
         )

@@ -40,7 +40,7 @@ from .tasks import (
 )
 from .workers import spread
 
-_BLOCK_NUMBERS = 1 << 17  # most numbers in a block of a block sampler: a megabyte, the fastest of 2¹⁵ … 2¹⁷
+_BLOCK_NUMBERS = 1 << 17  # most numbers in a block of a vectorised mechanism: a megabyte, the fastest of 2¹⁵ … 2¹⁷
 _MOST_LOOPED = 1 << 10  # most runs in a block of a looped function
 _FORM_RUNS = 32  # runs on each dataset that show whether all records of a function of one run have the same columns
 # Most tasks of a phase: enough for progress and balance, yet few, because each costs a cluster milliseconds. Beyond 256
@@ -72,12 +72,12 @@ def plan_blocks(
     if sampler.form is None:
         one = replace(one, sampler=replace(sampler, form=_form_of(one, first)))
     width = max(first.shape[1], 1) if first.ndim == 2 else 1
-    size = bytes_of_one(first)
-    kept = most_kept(size, sampler.name)
+    output_bytes = bytes_of_one(first)
+    kept = most_kept(output_bytes, sampler.name)
     most = max(256, _BLOCK_NUMBERS // width) if sampler.is_block else _MOST_LOOPED
-    most = max(1, min(most, BLOCK // size))
+    most = max(1, min(most, BLOCK // output_bytes))
     plan = replace(
-        one, block=most, most=most, most_kept=kept, output_bytes=size, jobs=jobs, is_stateful=bool(is_stateful)
+        one, block=most, most=most, most_kept=kept, output_bytes=output_bytes, jobs=jobs, is_stateful=bool(is_stateful)
     )
     return plan if runs is None else plan.for_runs(runs)
 
@@ -187,10 +187,10 @@ def count_pairs(
     final: tuple[Event, ...] = (),
     partitions: tuple[Counted, ...] = (),
 ) -> tuple[PairCounts, BlockCounts, BlockCounts, MainCounts]:
-    """Draw `runs` pairs of main-phase outputs, one on each dataset, and count the pairs by which outputs are counts.
+    """Draw `runs` pairs of main-phase outputs, one on each dataset; count pairs by which of the two are in an event.
 
-    `events` are that for p on x and that for p on y; None is never hit. `rare` are the same, of outputs seen on one
-    dataset only. `final` and `partitions` are counted in addition on each dataset: the last counts. The blocks have
+    The first of the `events` is for p on x, the second for p on y; None never occurs. `rare` are the same, of outputs
+    seen on one dataset only. The counts of `final` and `partitions` on each dataset are returned last. The blocks have
     the counts of the first event, or of the second if the first is None.
     """
     sizes = _sizes(runs, plan.block)

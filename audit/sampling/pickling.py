@@ -72,7 +72,7 @@ def _pickled(value: Any, by_value: list[ModuleType], name: str) -> bytes:
         except Exception as error:  # a user's __reduce__ may raise anything
             raise MechanismError(
                 f"{name} or its datasets cannot be sent to a worker process ({type(error).__name__}: {error}); use "
-                "jobs=1, or a block sampler (a parameter named size), which runs in threads.",
+                "jobs=1, or a vectorised mechanism (a parameter named size), which runs in threads.",
                 mechanism=name,
             ) from error
 

@@ -1,8 +1,8 @@
 """Call any mechanism: a callable or object that maps a dataset and a random generator to outputs.
 
-A *block sampler* draws many runs in one call: a callable with a parameter named ``size``, or an object with a method
-``sample(dataset, size, rng)``. A plain function ``f(dataset, rng)`` or ``f(dataset)`` performs a single run and is
-looped. If it raises an exception, that is an output like any other, because an adversary sees it.
+A *vectorised mechanism* draws many runs in one call: a callable with a parameter named ``size``, or an object with a
+method ``sample(dataset, size, rng)``. A plain function ``f(dataset, rng)`` or ``f(dataset)`` performs a single run and
+is looped. If it raises an exception, that is an output like any other, because an adversary sees it.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def pick_from_run(output: Any, choice: OutputPart, name: str, *, is_block: bool 
 
 
 def pick_from_block(raw: Any, choice: OutputPart, name: str) -> Any:
-    """Return the part of a block of runs as a block sampler returns it; a function is given the whole block."""
+    """Return the part of a block of runs as a vectorised mechanism returns it; a function is given the whole block."""
     if not callable(choice) and isinstance(raw, (list, tuple)):
         return [pick_from_run(output, choice, name) for output in raw]
     if not callable(choice) and is_column(raw) and choice in (0, raw.name):
@@ -257,16 +257,16 @@ class Sampler:
     `check_pair(x, y, distance)` is the mechanism's own, and raises if its claim does not cover the pair. `answers` are
     the caller's numpy settings for floating-point errors, which apply while the mechanism runs. `form` names the
     columns of outputs; None before the first runs have shown it. `latest` has the latest block or output of each thread
-    if several threads draw, and is None otherwise. `block_seconds` limits the time of a block.
+    if several threads draw, and is None otherwise. `chunk_seconds` limits the time of a block.
     """
 
-    call: Call  # takes (dataset, size, rng) for a block sampler, (dataset, rng) for a single run
+    call: Call  # takes (dataset, size, rng) for a vectorised mechanism, (dataset, rng) for a single run
     name: str  # in messages and results
     check_pair: Callable[[Any, Any, float], Any] | None = None
     answers: Answers = field(default_factory=users_answers, compare=False)
     form: Form | None = None
     latest: dict[int, Any] | None = field(default=None, compare=False, repr=False)
-    block_seconds: float | None = field(default=None, compare=False)
+    chunk_seconds: float | None = field(default=None, compare=False)
     shows_data: bool = field(default=True, compare=False)  # whether messages may have rows of the datasets
 
     @property
@@ -284,32 +284,29 @@ class Sampler:
         """The mechanism, or its `sample` method."""
         return self.call.function
 
-    def draw(self, dataset: Any, size: int, rng: np.random.Generator, *, is_kept: bool = True) -> Outputs:
-        """Return `size` outputs on `dataset`, as an array.
+    def draw(self, dataset: Any, size: int, rng: np.random.Generator) -> Outputs:
+        """Return `size` outputs on `dataset`, as an array that no later run changes.
 
-        Later runs do not change outputs that are kept. An array that is not kept may be the mechanism's, and holds
-        these outputs until the next call.
-
-        Raise a `MechanismError` if a block sampler raises, or outputs have the wrong number or an unsupported type, or
-        the block takes too long.
+        Raise a `MechanismError` if a vectorised mechanism raises, or outputs have the wrong number or an unsupported
+        type, or the block takes too long.
         """
         drawn = self._in_time(lambda: self.drawn(dataset, size, rng))
         if not self.is_block:
             return packed(drawn, self.form)
         outputs = as_outputs(drawn, size, self.name, self.form)
         is_own = outputs.dtype == object or isinstance(drawn, (list, tuple))  # made here from single outputs
-        return outputs if is_own or not is_kept else outputs.copy()
+        return outputs if is_own else outputs.copy()
 
     def _in_time(self, work: Callable[[], R]) -> R:
         """Do work that draws a block, unless it takes too long."""
         try:
-            return within(self.block_seconds, work)
+            return within(self.chunk_seconds, work)
         except TimeoutError as error:
             raise MechanismError(
-                f"{self.name} took longer than {self.block_seconds:g} seconds for a block; allow more with "
-                "block_seconds=, or use jobs=1 to see where it hangs",
+                f"{self.name} took longer than {self.chunk_seconds:g} seconds for a chunk; allow more with "
+                "chunk_seconds=, or use jobs=1 to see where it hangs",
                 mechanism=self.name,
-                seconds=self.block_seconds,
+                seconds=self.chunk_seconds,
             ) from error
 
     def form_on(self, dataset: Any, size: int, rng: np.random.Generator) -> Form | None:
@@ -327,7 +324,9 @@ class Sampler:
         return self._in_time(learned)
 
     def drawn(self, dataset: Any, size: int, rng: np.random.Generator) -> Any:
-        """Return `size` outputs: of a block sampler as it returns them, of a function of one run as plain outputs."""
+        """Return `size` outputs: of a vectorised mechanism as it returns them, of a function of one run as plain
+        outputs.
+        """
         with under(self.answers):
             if not self.is_block:
                 return [self._snapshot(self._called(dataset, rng)) for _ in range(size)]
@@ -348,7 +347,7 @@ class Sampler:
                 return Raised(type(error).__qualname__)
             cause, size = described(error, shows_data=self.shows_data), arguments[1]
             raise MechanismError(
-                f"{self.name} raised {cause} while drawing a block of {size} runs. A block sampler must not "
+                f"{self.name} raised {cause} while drawing a chunk of {size} runs. A vectorised mechanism must not "
                 "raise; pass a dataset of the right kind, or a function of one run, whose exceptions count as outputs.",
                 mechanism=self.name,
                 size=size,
@@ -402,7 +401,7 @@ def as_sampler(mechanism: Any, name: str | None = None) -> Sampler:
     checked("name", name, or_none=True)
     if isinstance(mechanism, Sampler):
         return mechanism if name is None else replace(mechanism, name=name)
-    limit = or_setting("block_seconds", None)
+    limit = or_setting("chunk_seconds", None)
     method = getattr(mechanism, "sample", None)
     function = method if callable(method) and not inspect.isclass(mechanism) else mechanism
     label = name or mechanism_name(mechanism)
@@ -410,14 +409,14 @@ def as_sampler(mechanism: Any, name: str | None = None) -> Sampler:
     own_check = own_check if callable(own_check) else None
     if not callable(function) or inspect.isclass(mechanism):
         raise MechanismError(
-            f"mechanism={shorten(mechanism)} cannot be run; use a function f(dataset, rng), a block sampler "
+            f"mechanism={shorten(mechanism)} cannot be run; use a function f(dataset, rng), a vectorised mechanism "
             "f(dataset, size, rng) or an object (an instance, not a class) with sample(dataset, size, rng).",
             mechanism=label,
         )
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):  # a builtin without a signature: only one argument is safe to pass
-        return Sampler(Call(function, None, None), label, own_check, block_seconds=limit)
+        return Sampler(Call(function, None, None), label, own_check, chunk_seconds=limit)
     first, others = parameters[:1], parameters[1:]
     takes_dataset = any(p.kind is not p.KEYWORD_ONLY and p.name not in (_SIZE, *_GENERATORS) for p in first)
     names = {p.name for p in others if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
@@ -434,7 +433,7 @@ def as_sampler(mechanism: Any, name: str | None = None) -> Sampler:
             parameters=shown,
         )
     call = Call(function, _SIZE if _SIZE in names else None, generators[0] if generators else None)
-    return Sampler(call, label, own_check, block_seconds=limit)
+    return Sampler(call, label, own_check, chunk_seconds=limit)
 
 
 def mechanism_name(mechanism: Any) -> str:

@@ -7,8 +7,8 @@ process. `owners` are objects in it that may be of the user's types.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import astuple, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -194,9 +194,15 @@ class PairCounts:
     both: PairedGuesses
     rare: tuple[Counts, Counts]
 
+    @property
+    def contents(self) -> bytes:
+        """All counts, for the coins of their tests."""
+        parts = (self.first, self.second, self.both, *self.rare)
+        return np.array([number for part in parts for number in astuple(part)], np.int64).tobytes()
+
     @classmethod
     def of(cls, events: Events, rare: Events, x: Outputs, y: Outputs) -> PairCounts:
-        """Count the pairs of outputs by which of them are in the events; None is never hit."""
+        """Count the pairs of outputs by which of them are in the events; None never occurs."""
         return cls.from_numbers(pair_numbers(events, rare, Reading(x), Reading(y)))
 
     @classmethod
@@ -247,8 +253,8 @@ def _guesses(right_x: Mask, wrong_x: Mask, right_y: Mask, wrong_y: Mask, *, runs
 Shapes = dict[str, tuple[int, ...]] | None
 RaisedTimes = tuple[str, int]
 
-_TOGETHER = 1 << 16  # numbers from which the cells of blocks are counted: each count costs 20 µs for a column
-_MARKED_OF_MANY = 8  # one in eight blocks of a block sampler has its stretches hashed, which takes 30 µs
+_TOGETHER = 1 << 16  # numbers from which blocks are counted: each count costs 20 µs for a column
+_MARKED_OF_MANY = 8  # one in eight blocks of a vectorised mechanism has its stretches hashed, which takes 30 µs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -350,27 +356,35 @@ class CountBlocks(_Blocks):
 
     def __call__(self, plan: Plan) -> tuple[list[tuple[int, ...]], Labels, list[RaisedTimes]]:
         numbers: list[tuple[int, ...]] = []
-        raised: list[Counter[str]] = []
-        cells, held = np.zeros(sum(each.n_cells for each in self.partitions), np.int64), list[Reading]()
-        shape = None if self.shapes is None else self.shapes[self.side]
-        for number, size in self.numbered:
-            outputs = plan.draw("main", self.side, number, size, shape, is_kept=False)
-            reading = Reading(outputs)
-            counts = (0,) if self.event is None else counts_of((self.event, *self.others), reading)
-            numbers.append((*counts, *_marks(plan, number, outputs)))
-            raised.append(raised_in(outputs))
-            before = held[0].outputs if held else outputs  # objects are counted at once
-            if (before.dtype, before.shape[1:]) != (outputs.dtype, outputs.shape[1:]):
-                cells, held = cells + self._cells(held), []
-            held.append(reading)
-            if outputs.dtype == object or sum(each.outputs.size for each in held) >= _TOGETHER:
-                cells, held = cells + self._cells(held), []
-        return numbers, cells + self._cells(held) if held else cells, _added(raised)
+        raised: Counter[str] = Counter()
+        cells = np.zeros(sum(each.n_cells for each in self.partitions), np.int64)
+        for first, blocks in self._drawn_together(plan):
+            reading = Reading(blocks[0] if len(blocks) == 1 else np.concatenate(blocks))
+            starts = np.cumsum([0, *map(len, blocks[:-1])])
+            masks = _masks((self.event, *self.others), reading)
+            counts = zip(*(np.add.reduceat(mask, starts, dtype=np.int64).tolist() for mask in masks), strict=True)
+            marks = (_marks(plan, number, block) for number, block in enumerate(blocks, start=first))
+            numbers += [(*in_events, *marked) for in_events, marked in zip(counts, marks, strict=True)]
+            cells += _cells(self.partitions, reading)
+            raised += raised_in(reading.outputs)
+        return numbers, cells, [*raised.items()]
 
-    def _cells(self, blocks: list[Reading]) -> Labels:
-        """Outputs of these blocks in each cell of all partitions."""
-        reading = blocks[0] if len(blocks) == 1 else Reading(np.concatenate([each.outputs for each in blocks]))
-        return _cells(self.partitions, reading)
+    def _drawn_together(self, plan: Plan) -> Iterator[tuple[int, list[Outputs]]]:
+        """Yield successive blocks of one kind that have many numbers together, with the number of the first."""
+        shape = None if self.shapes is None else self.shapes[self.side]
+        start, held, count = self.first, list[Outputs](), 0
+        for number, size in self.numbered:
+            outputs = plan.draw("main", self.side, number, size, shape)
+            if held and (held[0].dtype, held[0].shape[1:]) != (outputs.dtype, outputs.shape[1:]):
+                yield start, held
+                start, held, count = number, [], 0
+            held.append(outputs)
+            count += outputs.size
+            if outputs.dtype == object or count >= _TOGETHER:  # objects are counted at once
+                yield start, held
+                start, held, count = number + 1, [], 0
+        if held:
+            yield start, held
 
 
 Pairs = tuple[tuple[int, ...], tuple[int, ...]]
@@ -412,8 +426,7 @@ class CountPairs(_Blocks):
 
     def _count(self, plan: Plan, number: int, size: int) -> tuple[Pairs, Counter[str], Counter[str], MainCounts]:
         shapes = {} if self.shapes is None else self.shapes
-        # The outputs on y are counted before the next call.
-        x, y = (plan.draw("main", side, number, size, shapes.get(side), is_kept=side == "x") for side in SIDES)
+        x, y = (plan.draw("main", side, number, size, shapes.get(side)) for side in SIDES)
         reading_x, reading_y = Reading(x), Reading(y)
         pairs = pair_numbers(self.events, self.rare, reading_x, reading_y)
         marks = (*_marks(plan, number, x), *_marks(plan, number, y))

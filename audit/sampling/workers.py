@@ -54,7 +54,7 @@ def shares_memory(prefers: Literal["threads", "processes"]) -> bool:
 
 def spread(plan: Plan, tasks: Sequence[AnyTask]) -> Iterator[tuple[AnyTask, Any]]:
     """Yield every task with its result, in order of completion; a `MechanismError` names the unfinished blocks."""
-    longest, limit = max((task.blocks for task in tasks), default=1), plan.sampler.block_seconds
+    longest, limit = max((task.blocks for task in tasks), default=1), plan.sampler.chunk_seconds
     if limit is not None:
         limit = limit * longest + _START
         limit = None if limit > threading.TIMEOUT_MAX else limit
@@ -75,11 +75,11 @@ def spread(plan: Plan, tasks: Sequence[AnyTask]) -> Iterator[tuple[AnyTask, Any]
         elif limit is None or isinstance(error, CancelledError):  # not the audit's limit: the connection was lost
             reason = f"the workers that ran {name} cannot be reached ({error}). {unfinished}."
         else:
-            facts["seconds"] = plan.sampler.block_seconds
+            facts["seconds"] = plan.sampler.chunk_seconds
             reason = (
-                f"{name} took longer than {plan.sampler.block_seconds:g} seconds for a block, without a moment for "
+                f"{name} took longer than {plan.sampler.chunk_seconds:g} seconds for a chunk, without a moment for "
                 f"other threads, or a cluster lost the workers that ran it. {unfinished}; allow more with "
-                "block_seconds=, or use jobs=1 to see where it hangs."
+                "chunk_seconds=, or use jobs=1 to see where it hangs."
             )
         raise MechanismError(reason, **facts) from error
 
@@ -270,7 +270,7 @@ def _packed(plan: Plan, *, is_far: bool = False) -> Parcel:
 def _for_processes(plan: Plan) -> Parcel | None:
     """Return the plan of a long audit as a parcel for processes, if processes may replace threads.
 
-    Threads contend for Python's lock at every call of numpy, and on two cores they are hardly faster than one. None if
+    Threads contend for Python's lock at every call of numpy, and on two cores they are barely faster than one. None if
     copies of the mechanism may differ from it: it carries state, or does not draw from `rng`.
     """
     if shares_memory("processes") or plan.is_stateful:

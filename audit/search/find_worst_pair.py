@@ -1,6 +1,6 @@
 """Search for the worst pair of neighbouring datasets, and audit it.
 
-All pairs are run with the same random numbers, so that they differ because of their datasets alone. The chosen one gets
+All pairs are run with the same random numbers, so that they differ only because of their datasets. The chosen one gets
 independent runs, which are the beginning of the audit's pilot. Only the test of fresh runs spends alpha.
 
 Proof: docs/proofs/choices.md
@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable
 from dataclasses import dataclass, field, replace
 from itertools import count, islice, zip_longest
-from typing import Any, Literal, Unpack
+from typing import Any, Literal
 
 import numpy as np
 
@@ -27,9 +27,9 @@ from ..floating_point_errors import with_own_arithmetic
 from ..health.findings import checks_to_ignore
 from ..inference.event_test import check_test_alpha
 from ..known_options import with_known_options
-from ..options import LEAST_SEARCH, check_sequential, checked_seed
+from ..options import DEFAULTS, LEAST_SEARCH, Options, check_sequential, checked_seed
 from ..printing import counted
-from ..procedures.check import DEFAULTS, CheckOptions, Options, audit_pair, runs_or_setting, sampler_of, stated
+from ..procedures.check import audit_pair, runs_or_setting, sampler_of, stated
 from ..progress import told
 from ..random_streams import Stream, seed_of, sequence_of
 from ..replay.recorded_run import RecordedRun, Runner
@@ -40,7 +40,7 @@ from ..replay.reruns import Reruns
 from ..replay.tape import only_recording
 from ..results.worst_pair import SimplePair, TriedPair, WorstPair
 from ..sampling.output_hashes import digest
-from ..sampling.sampler import Sampler
+from ..sampling.sampler import OutputPart, Sampler
 from ..sampling.tasks import raised_in
 from ..settings import or_setting
 from ..store.sqlite_store import check_store, opened
@@ -49,8 +49,7 @@ from .candidates import Candidate, Pool, may_show_data, text_of_error
 from .climb import KEPT, ROUNDING, Climb, Comparisons, Sized
 from .not_finite import Enlarged, with_special_numbers
 from .pairs_for_domain import pairs_of
-from .successive_halving import LEAST_SCORED, SHARE, halve
-from .trial import CoupledDraws, Judge, PairScore, Trial, coupled_difference
+from .successive_halving import LEAST_SCORED, SHARE, CoupledDraws, Judge, PairScore, Trial, coupled_difference, halve
 
 # Pairs ranked by replays: one run on each dataset shows what the noise is given.
 #
@@ -102,7 +101,7 @@ class Replays(Comparisons[Sized]):
     def _hides(self, number: int, reruns: Reruns, *, is_tried: bool) -> bool:
         """Whether the outputs hide the values of a line, such as a draw that is not used; tried on a few pairs.
 
-        Where the paths of x and y part, nothing can be tried.
+        If the paths of x and y differ, nothing can be tried.
         """
         call = reruns.calls[number]
         line = call.line
@@ -174,7 +173,7 @@ def guided_by_replays(
                 leaders[chosen.key or id(chosen)] = replace(chosen, promise=pair.size)
     usual = filter(pool.is_possible, islice(pool.source.patterns(), _MOST_LEADERS))
     leaders |= {pattern.key or id(pattern): pattern for pattern in islice(usual, count // _PATTERNS)}
-    remark = "" if replays.has_calls else "the replays recorded no noise, so they ranked pairs by their outputs alone"
+    remark = "" if replays.has_calls else "the replays recorded no noise, so they ranked pairs only by their outputs"
     return Guide(tuple(leaders.values()), replays.pairs, replays.runner.runs, remark)
 
 
@@ -270,10 +269,11 @@ def find_worst_pair(
     alpha: float = 0.05,
     seed: int | None = 0,
     sequential: bool = False,
-    resolution: float | None = None,
+    output: OutputPart | None = None,
+    distance: float = 1,
     guide: Literal["replay"] | None = None,
     on_round: Callable[[TriedPair], None] | None = None,
-    **options: Unpack[CheckOptions],
+    **options: Any,
 ) -> WorstPair:
     """Search for the pair of neighbours on which a mechanism leaks most, and audit the claim on that pair.
 
@@ -303,16 +303,21 @@ def find_worst_pair(
     seed : int or None
         Random seed, which fixes every number for any number of workers. ``check(mechanism, found.x, found.y, …)``
         audits the pair again with its own pilot. Give it another seed: with the same seed it draws the same main runs.
-    sequential, resolution
+    sequential : bool
         As in `check`, for the audit of the chosen pair.
+    output : str, int or callable, optional
+        As in `check`.
+    distance : float
+        Distance of the pairs, as in `check`.
     guide : {"replay"}, optional
         For a slow mechanism whose noise `replay` records: replays rank the pairs, at one or two executions each, out
         of 40% of the executions of the search (at most 4,000), and only the first few pairs are run by themselves.
     on_round : callable, optional
         Called with the leading pair, a `TriedPair`, after each round of the search.
     **options
-        Options of `check`, such as ``distance=2`` or ``progress=True``. With ``bits=True`` the search also tests low
-        bits, and a ``store`` also keeps the draws of the search.
+        The other options of `check`, such as ``progress=True``, which `settings` explains. With
+        ``floating_point="test"`` the search also looks for these leaks, and a ``store`` also keeps the draws of the
+        search.
 
     Returns
     -------
@@ -353,14 +358,18 @@ def find_worst_pair(
     >>> found.is_refuted, abs(sum(found.x) - sum(found.y)) > 2.9
     (True, True)
     """
-    chosen = Options(**options)
+    given: dict[str, Any] = {
+        "claim": claim, "adjacency": adjacency, "runs": runs, "alpha": alpha, "seed": checked_seed(seed),
+        "sequential": sequential, "output": output, "distance": distance,
+    }  # fmt: skip
+    chosen = Options(**given, **options)
     may_show = may_show_data(domain, keep_datasets=chosen.keep_datasets)
     sampler = replace(sampler_of(mechanism, chosen), shows_data=may_show)
-    distance, seed = chosen.distance, checked_seed(seed)
-    check_sequential(sequential, chosen.on_interim, chosen.seconds, search_runs, chosen.cells)
+    seed = chosen.seed
+    check_sequential(chosen, sequential or chosen.seconds is not None, runs)
     checks_to_ignore(chosen.ignore)  # before the search spends runs
     check_store(chosen.store)
-    runs = runs_or_setting(runs, resolution, chosen.seconds)
+    runs = runs_or_setting(chosen)
     size, search_runs = _RUNS if runs is None else runs, or_setting("search_runs", search_runs)
     budget = max(size, LEAST_SEARCH) if search_runs is None else search_runs
     said = stated(mechanism, claim, adjacency, chosen.claim_source)
@@ -382,7 +391,7 @@ def find_worst_pair(
             seed=seed,
             jobs=chosen.jobs,
             progress=progress,
-            bits=chosen.bits is True,
+            bits=chosen.floating_point == "test",
             store=kept,
             code="" if kept is None else code_of(sampler),
         )
@@ -397,7 +406,7 @@ def find_worst_pair(
                 "claim": claim_in_words(judge.claim),
                 "runs": size,
                 "alpha": alpha,
-                "bits": judge.bits,
+                "floating_point": chosen.floating_point,
                 "seed": seed,
             }
             kept.section(f"{sampler.name}, the search", about)
@@ -430,15 +439,16 @@ def find_worst_pair(
             mechanism,
             x,
             y,
+            replace(
+                chosen,
+                claim=said.claim,
+                adjacency=said.adjacency,
+                runs=runs,
+                claim_source=said.source,
+                progress=progress,
+                store=kept,
+            ),
             trials[0].independent(judge, (budget - reserved - executions) // 2),
-            claim=said.claim,
-            adjacency=said.adjacency,
-            runs=runs,
-            alpha=alpha,
-            seed=seed,
-            sequential=sequential,
-            resolution=resolution,
-            options=replace(chosen, claim_source=said.source, progress=progress, store=kept),
         )
     failed = [trial for trial in trials if trial.error is not None]
     if failed:
@@ -491,7 +501,7 @@ def _of_failures(failed: list[Trial], number: int, *, may_show: bool) -> str:
     """The note on pairs that could not be run; labels of pairs and errors quote rows, which it may not show."""
     note = (
         f"the mechanism failed on {len(failed):,} of the {counted(number, 'pair')} of the search, about which nothing "
-        "is said; a failure on one of two neighbours tells them apart"
+        "is said; a failure on one of two neighbours distinguishes them"
     )
     first = failed[0]
     error = " ".join(str(first.error).split())

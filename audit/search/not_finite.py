@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,34 +26,7 @@ from ..errors import AuditError, DatasetError, described
 from ..events.named_parts import printed
 
 _FAR = (1e9, 2e9)  # widths of the range by which numbers are beyond it; doubles keep seven digits of their difference
-_ODD = 0.15  # share of the random rows that have NaN, as of the cells of `Tables` that break their declaration
 _NAMES = {"nan": "NaN", "inf": "inf", "-inf": "-inf", "-0.0": "-0.0"}
-
-
-@dataclass(frozen=True, slots=True)
-class _RowsWithNumbers(Rows):
-    """The same rows, and rows with special numbers in place of some."""
-
-    numbers: tuple[float, ...] = ()
-
-    def corners(self) -> tuple[Any, ...]:
-        low, high, *others = Rows.corners(self)
-        return low, high, *(self.row([number] * len(self.ranges[0])) for number in self.numbers), *others
-
-    def draw(self, rng: np.random.Generator) -> Any:
-        row, width = Rows.draw(self, rng), len(self.ranges[0])
-        if not self.numbers or rng.random() >= _ODD:
-            return row
-        place, parts = int(rng.integers(width)), list(row) if isinstance(row, tuple) else [row]
-        parts[place] = self.numbers[int(rng.integers(len(self.numbers)))]
-        return self.row(parts)
-
-
-@dataclass(frozen=True, slots=True)
-class _AnswersWithNumbers(Answers):
-    """The same answers, and special numbers in place of all of them."""
-
-    numbers: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,14 +140,10 @@ def _of_numbers(domain: Any) -> tuple[float, float, Callable[[float], Any], Call
         if not isinstance(domain, (Rows, Values)) or {*map(type, values)} != {float} or not np.isfinite(values).all():
             return None
         return min(values), max(values), _builder(domain), lambda more: replace(domain, values=(*values, *more))
-    if isinstance(domain, Rows) and not domain.integer:
-        low_ends, high_ends = domain.ranges
-        kept = {each.name: getattr(domain, each.name) for each in fields(Rows)}
-        return min(low_ends), max(high_ends), _builder(domain), lambda more: _RowsWithNumbers(**kept, numbers=more)
-    if isinstance(domain, Answers) and not domain.integer:
-        kept = {each.name: getattr(domain, each.name) for each in fields(Answers)}
-        return domain.low, domain.high, _builder(domain), lambda more: _AnswersWithNumbers(**kept, numbers=more)
-    return None
+    if not isinstance(domain, (Rows, Answers)) or domain.integer:
+        return None
+    low_ends, high_ends = domain.ranges if isinstance(domain, Rows) else ((domain.low,), (domain.high,))
+    return min(low_ends), max(high_ends), _builder(domain), domain.with_numbers
 
 
 def _builder(domain: Rows | Values | Answers) -> Callable[[float], Any]:

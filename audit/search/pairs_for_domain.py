@@ -156,11 +156,11 @@ def neighbours_of(
     """Yield datasets at the stated distance, if possible, from a drawn dataset, made from it and another one."""
     match adjacency:
         case AddRemove():
-            yield from _without_rows(dataset, whole_distance(distance, "rows"), rng)
+            yield from _without(dataset, None, whole_distance(distance, "rows"), rng)
         case Replace():
             yield from _with_rows_of(dataset, other, whole_distance(distance, "rows"), rng)
         case UserLevel(user):
-            yield from _without_users(dataset, user, whole_distance(distance, "users"), rng)
+            yield from _without(dataset, user, whole_distance(distance, "users"), rng)
         case Within():
             yield from _towards(dataset, other, adjacency, distance)
         case EdgeNeighbours():
@@ -179,19 +179,19 @@ def _rows(dataset: Any) -> list[Any] | None:
     return None
 
 
-def _taking(dataset: Any, places: list[int]) -> Any:
-    """Return the dataset with only the rows at these places."""
-    if is_frame(dataset):
-        return dataset.iloc[places]
-    if isinstance(dataset, np.ndarray):
-        return dataset[places]
-    return type(dataset)(dataset[place] for place in places)
-
-
-def _without_rows(dataset: Any, count: int, rng: np.random.Generator) -> Iterator[Any]:
+def _without(dataset: Any, user: str | int | None, count: int, rng: np.random.Generator) -> Iterator[Any]:
+    """Remove some users with their rows, or some rows."""
     rows = _rows(dataset)
-    if rows is not None and len(rows) >= count:
-        yield _taking(dataset, sorted(rng.permutation(len(rows))[count:].tolist()))
+    owners = list(range(len(rows or ()))) if user is None else [row[user] for row in rows or ()]
+    users = list(dict.fromkeys(owners))
+    if rows is None or len(users) < count:
+        return
+    gone = {users[i] for i in rng.permutation(len(users))[:count].tolist()}
+    places = [place for place, owner in enumerate(owners) if owner not in gone]
+    if is_frame(dataset):
+        yield dataset.iloc[places]
+    else:
+        yield dataset[places] if isinstance(dataset, np.ndarray) else type(dataset)(dataset[place] for place in places)
 
 
 def _with_rows_of(dataset: Any, other: Any, count: int, rng: np.random.Generator) -> Iterator[Any]:
@@ -203,17 +203,6 @@ def _with_rows_of(dataset: Any, other: Any, count: int, rng: np.random.Generator
     for place, row in zip(places, new, strict=True):
         changed[place] = others[row]
     yield np.array(changed) if isinstance(dataset, np.ndarray) else type(dataset)(changed)
-
-
-def _without_users(dataset: Any, user: str | int, count: int, rng: np.random.Generator) -> Iterator[Any]:
-    rows = _rows(dataset)
-    if rows is None:
-        return
-    owners = [row[user] for row in rows]
-    users = list(dict.fromkeys(owners))
-    if len(users) >= count:
-        gone = {users[i] for i in rng.permutation(len(users))[:count].tolist()}
-        yield _taking(dataset, [place for place, owner in enumerate(owners) if owner not in gone])
 
 
 def _smaller_graph(dataset: Any, parts: str, count: int, rng: np.random.Generator) -> Iterator[Any]:
@@ -269,7 +258,7 @@ class AnswerPairs(PairSource):
         return 1 if self.domain.n_answers is None else self.domain.n_answers
 
     def patterns(self) -> Iterator[Candidate]:
-        for number in getattr(self.domain, "numbers", ()):  # special ones, which a search adds
+        for number in self.domain.numbers:
             odd = np.full(self._n, number)
             usual = {f"answers of {end:g}": np.full(self._n, float(end)) for end in (self.domain.low, self.domain.high)}
             if math.isfinite(number):  # negative zero, which has neighbours within any distance

@@ -4,26 +4,235 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Hashable
+import numbers
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
+from decimal import Decimal
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+import numpy.typing as npt
 
 from ..clock import now
 from ..datasets.adjacency import Adjacency, as_adjacency
-from ..datasets.contents import Kept
+from ..datasets.contents import LARGEST_EXACT, Kept, distance_of
 from ..datasets.description import difference
 from ..datasets.domains import Domain
-from ..errors import MechanismError, described
+from ..errors import DatasetError, MechanismError, described
+from ..events.named_parts import (
+    columns_of_table,
+    distinct_keys,
+    is_foreign_array,
+    is_table,
+    label_text,
+    numpy_of,
+    parts_of,
+)
+from ..events.outputs import outcome_key
 from ..known_options import with_known_options
-from ..options import checked_seed
+from ..options import Progress, as_number, checked_seed
+from ..printing import shorten
+from ..progress import told
 from ..random_streams import Stream, seed_of
 from ..search.candidates import Candidate, Pool, may_show_data, shown, text_of_error
 from ..search.climb import KEPT, ROUNDING, Climb, Comparisons, Sized
 from ..search.not_finite import with_special_numbers
 from ..search.pairs_for_domain import pairs_of
-from .query_answer import Answer, Change, Norm, answer_of, answer_text, change_between, norm_of
-from .sensitivity_result import ChangedPair, SearchEnd, SensitivityResult, exceeds
+from .sensitivity_result import ChangedPair, Norm, SearchEnd, SensitivityResult, exceeds
+
+# What a query returned, as numbers by the names of its parts, and how far two answers are apart.
+#
+# Whole numbers are subtracted exactly for every type: neither does an int8 overflow here, nor does a double lose
+# digits of numbers beyond 2⁵³.
+
+Path: TypeAlias = tuple[Hashable, ...]
+Numbers: TypeAlias = npt.NDArray[Any]
+
+_DEEPEST = 20  # levels of nested parts
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The numbers that a query returned, by the labels that lead to them."""
+
+    parts: dict[Path, Numbers]  # doubles, or Python's whole numbers where these are larger than a double holds
+    lengths: dict[Path, int]  # of lists and tuples of parts
+    is_whole: bool  # whether all numbers are whole numbers by type, which have no rounding errors
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether no number is NaN or infinite."""
+        return all(part.dtype == object or bool(np.isfinite(part).all()) for part in self.parts.values())
+
+    @property
+    def size(self) -> int:
+        """Number of numbers."""
+        return sum(part.size for part in self.parts.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """How far two answers are apart."""
+
+    size: float  # norm of the difference; infinite if nothing bounds it
+    reason: str = ""  # why the change is infinite
+    only_x: tuple[str, ...] = ()  # names of parts that only one answer has
+    only_y: tuple[str, ...] = ()
+
+
+def answer_of(output: Any) -> Answer:
+    """Return the numbers of what a query returned; raise a `DatasetError` for anything but numbers."""
+    parts: dict[Path, Numbers] = {}
+    lengths: dict[Path, int] = {}
+    are_whole = [_read(leaf, path, parts, output) for path, leaf in _leaves(output, (), lengths, 0)]
+    return Answer(parts, lengths, all(are_whole))
+
+
+def change_between(x: Answer, y: Answer, norm: Norm) -> Change:
+    """Return how far two answers are apart in a norm.
+
+    A part that only one answer has counts as 0 in the other. Equal numbers do not change, NaN and infinite ones
+    included; any other change to or from such a number is infinite, and so is a change of the shape of an array.
+    """
+    steps = list[Numbers]()
+    only_x, only_y = (
+        () if x.parts.keys() == y.parts.keys() else tuple(path_text(path) for path in a.parts if path not in b.parts)
+        for a, b in ((x, y), (y, x))
+    )
+    for path, length in x.lengths.items():
+        if y.lengths.get(path, length) != length:
+            reason = f"{length} parts on x, {y.lengths[path]} on y{_of(path)}"
+            return Change(math.inf, reason=reason)
+    for path in x.parts.keys() | y.parts.keys():
+        a, b = (side.parts.get(path) for side in (x, y))
+        a, b = np.zeros_like(b) if a is None else a, np.zeros_like(a) if b is None else b
+        if a.shape != b.shape:
+            return Change(math.inf, reason=f"shape {a.shape} on x, {b.shape} on y{_of(path)}")
+        moved = cast(Numbers, distance_of(a, b))
+        if not np.isfinite(moved).all() and (odd := _odd(a, b, moved)):
+            return Change(math.inf, reason=f"{odd}{_of(path)}", only_x=only_x, only_y=only_y)
+        steps.append(moved.ravel())
+    return Change(_norm(np.concatenate([np.empty(0), *steps]), norm), "", only_x, only_y)
+
+
+def norm_of(answer: Answer, norm: Norm) -> float:
+    """Return the norm of the finite numbers of an answer."""
+    parts = (
+        part if part.dtype != object else np.array([as_number(each) for each in part.flat])
+        for part in answer.parts.values()
+    )
+    sizes = np.abs(np.concatenate([np.empty(0), *map(np.ravel, parts)]))
+    return _norm(np.where(np.isfinite(sizes), sizes, 0.0), norm)
+
+
+def path_text(path: Path) -> str:
+    """Return the name of a part, such as "mean" or "counts.a"."""
+    return ".".join(map(label_text, path))
+
+
+def answer_text(answer: Answer) -> str:
+    """Return an answer on a short line."""
+    shown = {path_text(path): part.tolist() for path, part in answer.parts.items()}
+    return shorten(shown[""] if list(shown) == [""] else shown)
+
+
+def _of(path: Path) -> str:
+    return f" ({path_text(path)})" if path else ""
+
+
+def _leaves(value: Any, path: Path, lengths: dict[Path, int], depth: int) -> Iterator[tuple[Path, Any]]:
+    """Yield the numbers and arrays in an output, with the labels that lead to them."""
+    kind = type(value)
+    if kind is float or kind is int or depth > _DEEPEST or (kind is np.ndarray and value.dtype.names is None):
+        yield path, value
+        return
+    if is_table(value):
+        parts = _cells(value)
+    elif isinstance(value, np.ndarray) and value.dtype.names is not None:
+        parts = iter((name, value[name]) for name in value.dtype.names)
+    elif (named := parts_of(value)) is not None and not (hasattr(value, "to_numpy") and not named):
+        parts = iter(named)
+    elif kind in (list, tuple) and not all(isinstance(each, numbers.Real) for each in value) and _is_ragged(value):
+        lengths[path] = len(value)
+        parts = iter(enumerate(value))
+    else:
+        yield path, value
+        return
+    for label, part in parts:
+        yield from _leaves(part, (*path, outcome_key(label)), lengths, depth + 1)
+
+
+def _is_ragged(values: Any) -> bool:
+    """Whether a list does not convert into an array of numbers."""
+    try:
+        return np.asarray(values).dtype.kind not in "biuf"
+    except ValueError:
+        return True
+
+
+def _cells(table: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield the columns' values of a data frame, each with its column and the label of its row."""
+    index: Any = getattr(table, "index", None)
+    rows = distinct_keys(index.tolist()) if hasattr(index, "tolist") else list(range(len(table)))
+    for name, column in columns_of_table(table):
+        for row, value in zip(rows, column.to_list(), strict=True):
+            yield (name, row), value
+
+
+def _read(value: Any, path: Path, parts: dict[Path, Numbers], output: Any) -> bool:
+    """Keep a part as an array of numbers; return whether they are whole numbers by type."""
+    try:
+        array = numpy_of(value) if is_foreign_array(value) else np.asarray(value)
+    except (TypeError, ValueError):
+        array = np.array(None)
+    if array.dtype.kind == "f":
+        parts[path] = array.astype(np.float64)  # a copy, since the query may fill its array again
+        return False
+    if array.dtype.kind in "biu":
+        is_large = array.dtype.itemsize == 8 and array.size and max(-int(array.min()), int(array.max())) > LARGEST_EXACT
+        parts[path] = array.astype(object if is_large else np.float64)
+        return True
+    held = [_exact(each) for each in array.flat] if array.dtype == object else [None]
+    if any(each is None for each in held):
+        raise DatasetError(
+            f"the query returned {shorten(output)}, which is not made of numbers; return a number, an array, or named "
+            "numbers, for every dataset.",
+            part=path_text(path),
+        )
+    are_whole = all(isinstance(each, int) for each in held)
+    flat = np.empty(len(held), dtype=object if are_whole else np.float64)
+    flat[:] = held if are_whole else [as_number(each) for each in held]
+    parts[path] = flat.reshape(array.shape)
+    return are_whole
+
+
+def _exact(value: Any) -> int | float | None:
+    """Return a number as a whole number of Python or a double; None for anything else."""
+    if isinstance(value, (bool, np.bool_, numbers.Integral)):
+        return int(value)
+    if isinstance(value, (numbers.Real, Decimal)):
+        return float(value)
+    return None
+
+
+def _odd(a: Numbers, b: Numbers, moved: Numbers) -> str:
+    """Describe the first number that changes to or from NaN or infinity; empty if there is none."""
+    for one, other, size in zip(a.flat, b.flat, moved.flat, strict=True):
+        if math.isinf(size) and not all(isinstance(each, int) or math.isfinite(each) for each in (one, other)):
+            return f"{shorten(one)} on x, {shorten(other)} on y"
+    return ""
+
+
+def _norm(sizes: Numbers, norm: Norm) -> float:
+    """Return the norm of a flat array of sizes; infinite where a double cannot hold it."""
+    largest = float(sizes.max(initial=0.0))
+    if norm == "linf" or sizes.size == 1 or not largest:
+        return largest
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = sizes.sum() if norm == "l1" else largest * np.linalg.norm(sizes / largest)
+    return float(found) if found == found else math.inf  # NaN where numbers are too large for a double
+
 
 # Pairs compared by the query's answers: every dataset is evaluated once, and the first ones twice.
 
@@ -55,6 +264,7 @@ class Evaluations(Comparisons[Compared]):
     bound: float  # stated sensitivity
     deadline: float = math.inf  # time of `clock.now` at which no other pair is compared
     shows_data: bool = True  # whether errors and notes may have the contents of datasets
+    progress: Callable[[int], None] | None = None  # is told of every evaluation
     evaluations: int = 0
     not_finite: int = 0  # evaluations that had NaN or infinite numbers
     unsteady: str = ""  # what differed between two evaluations on one dataset, or what the query changed
@@ -124,6 +334,8 @@ class Evaluations(Comparisons[Compared]):
 
     def _evaluated(self, dataset: Any) -> Any:
         self.evaluations += 1
+        if self.progress is not None:
+            self.progress(1)
         return self.query(dataset)
 
     def _note_difference(self, before: Answer, after: str, dataset: Any) -> None:
@@ -162,6 +374,7 @@ def check_sensitivity(
     seconds: float | None = None,
     seed: int | None = 0,
     keep_datasets: bool = False,
+    progress: Progress = None,
 ) -> SensitivityResult:
     """Search for neighbours between which a deterministic query changes by more than `bound`.
 
@@ -195,6 +408,8 @@ def check_sensitivity(
         Whether the texts of the result and of errors may show the datasets and the messages of the query's exceptions.
         They always do if the search makes them up, from a domain without listed values. The attributes `x` and `y` of
         the result hold the datasets in any case.
+    progress : bool or callable, optional
+        As in `check`; a function receives 1 for each evaluation.
 
     Returns
     -------
@@ -240,10 +455,11 @@ def check_sensitivity(
     pool = Pool(source, relation, distance, seed)
     deadline = math.inf if seconds is None else now() + seconds
     shows_data = may_show_data(domain, keep_datasets=keep_datasets)
-    comparisons = Evaluations(query, norm, bound, deadline, shows_data, most=evaluations)
-    search = Climb(pool, comparisons)
-    search.run()
     name = getattr(query, "__name__", type(query).__name__)
+    with told(progress, name, evaluations) as (tell, _):
+        comparisons = Evaluations(query, norm, bound, deadline, shows_data, tell, most=evaluations)
+        search = Climb(pool, comparisons)
+        search.run()
     found = search.largest
     if found is None and comparisons.failed:
         raise MechanismError(

@@ -5,12 +5,13 @@ from __future__ import annotations
 import enum
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from ..printing import counted, shorten
-from ..results.audit_result import Verdict, least_beside
 from ..results.result import Result
-from .query_answer import Norm
+from ..results.verdict import Verdict, least_beside
+
+Norm: TypeAlias = Literal["l1", "l2", "linf"]
 
 _WIDTH, _MOST_OF_AN_ERROR = 160, 1_000  # characters of a remark
 _IN_DICT = ("query", "norm", "bound", "change", "distance", "adjacency", "found_by", "evaluations", "pairs", "errors")

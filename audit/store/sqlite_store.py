@@ -295,7 +295,7 @@ class Store:
             if "locked" in str(error):
                 said = "is in use by another process; wait for it, or"
             elif "is full" in str(error):
-                said = "cannot grow, because the disk is full, but earlier blocks are saved; make room and resume, or"
+                said = "cannot grow, because the disk is full, but earlier chunks are saved; make room and resume, or"
             elif isinstance(error, OSError):  # the folder and the file could not be made or read
                 said = f"cannot be used ({error}); {_WAYS_OUT.get(error.errno or 0, '')}"
             else:

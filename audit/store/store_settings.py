@@ -72,7 +72,7 @@ def claim_in_words(claim: Claim) -> str:
 
 
 def arrangements(
-    plan: Plan, settings: Settings, runs: int | None, cells: int, *, sequential: bool, has_final: bool
+    plan: Plan, settings: Settings, runs: int | None, bins: int, *, sequential: bool, has_final: bool
 ) -> dict[str, Any]:
     """Return `terms` with the settings of the audit."""
     return terms(plan) | {
@@ -80,10 +80,10 @@ def arrangements(
         "claim": claim_in_words(settings.claim),
         "alpha": settings.alpha,
         "runs": "as needed" if runs is None else runs,
-        "resolution": settings.resolution,
+        "detect": settings.detect,
         "power": settings.power,
         "sequential": sequential,
         "final test": has_final,
-        "cells": cells,
-        "bits": settings.bits,
+        "bins": bins,
+        "floating_point": settings.floating_point,
     }

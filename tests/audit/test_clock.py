@@ -11,7 +11,7 @@ from dpaudit import check, find_worst_pair
 from dpaudit.audit.clock import now, within
 from dpaudit.audit.errors import MechanismError
 
-laplace = {"claim": 1.0, "jobs": 1, "bits": False}
+laplace = {"claim": 1.0, "jobs": 1, "floating_point": "ignore"}
 
 
 def noisy(answer, size, rng):
@@ -19,7 +19,7 @@ def noisy(answer, size, rng):
 
 
 def hangs_at(number):
-    """A block sampler that hangs in one of its calls, until the test ends."""
+    """A vectorised mechanism that hangs in one of its calls, until the test ends."""
     calls, end = [], threading.Event()
 
     def sampler(answer, size, rng):
@@ -46,15 +46,15 @@ def test_a_call_returns_raises_or_is_late():
 def test_a_block_that_hangs_is_named_at_once(number):
     sampler, end = hangs_at(number)
     started = time.monotonic()
-    with pytest.raises(MechanismError, match=r"took longer than 0.3 seconds for a block"):
-        check(sampler, 0.0, 1.0, runs=20_000, block_seconds=0.3, **laplace)
+    with pytest.raises(MechanismError, match=r"took longer than 0.3 seconds for a chunk"):
+        check(sampler, 0.0, 1.0, runs=20_000, chunk_seconds=0.3, **laplace)
     end.set()
     assert time.monotonic() - started < 10
 
 
 def test_the_limit_holds_in_a_search_and_by_a_setting():
     sampler, end = hangs_at(7)
-    with dpaudit.settings(block_seconds=0.3):
+    with dpaudit.settings(chunk_seconds=0.3):
         found = find_worst_pair(sampler, [(0.0, 1.0), (0.0, -1.0)], runs=400, search_runs=400, **laplace)
     end.set()
     assert [pair.error is None for pair in found.ranking].count(False) == 1

@@ -32,7 +32,7 @@ from dpaudit.mechanisms import LaplaceMechanism
 def noisy_count(rows, size, rng):
     return len(rows) + rng.laplace(scale=0.3, size=size)
 
-result = check(noisy_count, [1, 1], [1], claim=PureDP(1.0), adjacency=AddRemove(), runs=1_000, jobs=1, bits=False)
+result = check(noisy_count, [1, 1], [1], claim=PureDP(1.0), adjacency=AddRemove(), runs=1_000, jobs=1)
 print(result.verdict.value)
 suite = Suite(title="t", entries=(Entry(name="a", result=result),))
 for make in (reports.html, reports.junit, reports.table, reports.plot, lambda _: Graphs(3).build([0], [])):

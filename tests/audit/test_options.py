@@ -110,17 +110,18 @@ def baselines() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
 
 def parameters(name: str, function: Callable[..., Any]) -> list[str]:
     """The names of all parameters, those of ``**options`` included."""
-    from dpaudit.audit.procedures.check import OPTIONS
-    from dpaudit.audit.procedures.check_equivalence import EquivalenceOptions
+    from dpaudit.audit.options import OTHERS
+    from dpaudit.audit.procedures.check_equivalence import _OPTIONS
+    from dpaudit.audit.settings import _KNOWN
 
     named = inspect.signature(function).parameters.values()
     found = [each.name for each in named if each.kind not in (each.VAR_KEYWORD, each.VAR_POSITIONAL)]
     if name in ("check", "find_worst_pair"):
-        found += OPTIONS
+        found += OTHERS
     if name == "settings":
-        found += ["runs", "search_runs", "jobs", "progress", "block_seconds"]
+        found += _KNOWN
     if name == "check_equivalence":
-        found += EquivalenceOptions.__annotations__
+        found += _OPTIONS
     return found
 
 

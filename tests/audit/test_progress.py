@@ -89,7 +89,7 @@ def test_a_look_is_a_line_at_most_every_ten_seconds(clock, capsys):
         for second in range(31):
             clock[0] = 100.0 + second
             shown.advance(2_000)
-            shown.look(InterimAnalysis(1_000 * second, second / 100, 1 - second / 100))
+            shown.interim(InterimAnalysis(1_000 * second, second / 100, 1 - second / 100))
     lines = capsys.readouterr().err.splitlines()
     assert lines == [
         "count: 10,000 runs on each dataset, bound 0.1, p 0.9",

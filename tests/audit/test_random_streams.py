@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpaudit import PureDP, check, check_canaries
-from dpaudit.audit.procedures import conclude
+from dpaudit.audit.procedures import audit
 from dpaudit.audit.procedures.sequential import _coins
 from dpaudit.audit.sampling.block_plan import Plan
 from dpaudit.audit.sampling.sampler import as_sampler
@@ -39,13 +39,20 @@ def coins(monkeypatch):
 
         monkeypatch.setattr(module, name, toss)
 
-    kept(conclude, "guesses_by_coins")
+    kept(audit, "guesses_by_coins")
     return states
 
 
 @pytest.mark.parametrize("is_sequential", [False, True])
 def test_coins_are_fixed_by_the_seed_exactly_if_the_outputs_are(coins, is_sequential):
-    options = {"claim": PureDP(1.0), "runs": 500, "seed": 4, "bits": False, "jobs": 1, "sequential": is_sequential}
+    options = {
+        "claim": PureDP(1.0),
+        "runs": 500,
+        "seed": 4,
+        "floating_point": "ignore",
+        "jobs": 1,
+        "sequential": is_sequential,
+    }
     first, again = (check(of_the_audit, 1, 0, **options) for _ in range(2))
     assert first == again
     assert first.is_reproducible
@@ -86,7 +93,7 @@ def test_ties_and_pairs_follow_from_the_data_and_the_seed():
     found = [check_independence(bits, 0, runs=2_000, seed=3, jobs=1).points[0].estimate for _ in range(4)]
     assert np.ptp(found) > 1.0 / math.sqrt(2_000)
     scores, included = own.integers(0, 3, 200).astype(float), own.permutation(200) < 100
-    options = {"claim": PureDP(1.0), "coins": "fixed", "adjacency": "replace"}
+    options = {"claim": PureDP(1.0), "inclusion": "fixed", "adjacency": "replace"}
     one, again = (check_canaries(scores, included, **options) for _ in range(2))
     assert one == again
     others = [check_canaries(scores, included, seed=seed, **options).guesses.right for seed in range(8)]

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from dpaudit import check, find_worst_pair, settings
+from dpaudit import check, check_equivalence, find_worst_pair, settings
 from dpaudit.audit.errors import OptionError
 from dpaudit.audit.settings import or_setting, setting
 
@@ -59,7 +59,7 @@ def test_each_source_goes_before_the_next(tmp_path, monkeypatch):
 
 def test_runs_hold_where_nothing_else_gives_their_number():
     with settings(runs=1_000, search_runs=800):
-        assert runs_of(resolution=2.0) != 1_000
+        assert runs_of(detect=2.0) != 1_000
         assert runs_of(sequential=True) <= 1_000
         found = find_worst_pair(noisy, [(0, 1)], claim=1.0, jobs=1)
         assert found.audit.runs == 1_000
@@ -67,14 +67,28 @@ def test_runs_hold_where_nothing_else_gives_their_number():
 
 
 def test_settings_change_no_number():
-    with settings(jobs=2, progress=False, block_seconds=60.0):
+    with settings(jobs=2, progress=False, chunk_seconds=60.0):
         here = check(noisy, 0, 1, claim=1.0, runs=400)
     assert here == check(noisy, 0, 1, claim=1.0, runs=400, jobs=1)
+
+
+def test_options_hold_for_every_call_that_takes_them_and_does_not_name_them():
+    with settings(floating_point="ignore", power=0.8, keep_datasets=True):
+        held = check(noisy, 0, 1, claim=1.0, runs=400, jobs=1)
+        assert (held.floating_point, held.power, held.pair.contents) == ("ignore", 0.8, ("0", "1"))
+        named = check(noisy, 0, 1, claim=1.0, runs=400, jobs=1, power=0.9, floating_point="warn", keep_datasets=False)
+        assert (named.floating_point, named.power, named.pair.contents) == ("warn", 0.9, None)
+        assert check_equivalence(noisy, noisy, 0, margin=0.5, runs=400, jobs=1).margin == 0.5, "it takes no power"
+    with settings(detect=2.0):
+        assert check(noisy, 0, 1, claim=1.0, runs=400, jobs=1).detect == 2.0
 
 
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
+        ({"seconds": 60}, "seconds is not a setting"),
+        ({"bins": 8}, "bins is not a setting"),
+        ({"floating_point": True}, "floating_point=True is unknown"),
         ({"alpha": 0.1}, "alpha is not a setting.*What an audit means is stated in its call"),
         ({"job": 2}, "did you mean 'jobs'"),
         ({"runs": 3}, "settings: runs=3 is not a number of runs"),
@@ -101,7 +115,7 @@ def test_what_is_refused(wrong, message):
 )  # fmt: skip
 def test_a_wrong_file_is_named_and_ends_no_audit(tmp_path, caplog, text, message):
     (tmp_path / "pyproject.toml").write_bytes(text)
-    assert runs_of(resolution=2.0) != 300
+    assert runs_of(detect=2.0) != 300
     assert setting("runs") is None
     assert len(caplog.messages) == 1, "the file is named once"
     assert re.search(message, caplog.text)
@@ -115,21 +129,16 @@ def test_a_wrong_setting_leaves_the_others(tmp_path, caplog):
     assert "jobs='all'" in caplog.text
 
 
-@pytest.mark.parametrize(
-    ("name", "text"), [("pytest.ini", ""), ("pyproject.toml", "[tool.pytest.ini_options]\n"), ("tox.ini", "[pytest]\n")]
-)
-def test_the_project_is_the_root_of_pytest(tmp_path, monkeypatch, name, text):
-    """A file above the root belongs to somebody else, and one below it to a part of the project."""
+def test_the_nearest_file_with_a_table_of_this_library_holds(tmp_path, monkeypatch):
+    """Whatever else the files between say, as those of other tools do."""
     inner = tmp_path / "project" / "part"
     inner.mkdir(parents=True)
     (tmp_path / "pyproject.toml").write_text("[tool.dpaudit]\nruns = 300\n")
-    (inner / "pyproject.toml").write_text("[tool.dpaudit]\nruns = 400\n")
-    (inner.parent / name).write_text(text)
+    (inner.parent / "pyproject.toml").write_text("[tool.pytest.ini_options]\n")
     monkeypatch.chdir(inner)
-    assert setting("runs") is None
-    with (inner.parent / "pyproject.toml").open("a") as file:
-        file.write("[tool.dpaudit]\nruns = 500\n")
-    assert setting("runs") == 500
+    assert setting("runs") == 300
+    (inner / "pyproject.toml").write_text("[tool.dpaudit]\nruns = 400\n")
+    assert setting("runs") == 400
 
 
 def test_an_unknown_profile_is_compared_with_those_of_the_file(tmp_path, monkeypatch):

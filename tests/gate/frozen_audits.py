@@ -192,7 +192,7 @@ def canaries(scale: float, **options: Any) -> Audit:
     rng = np.random.default_rng(8)
     included = rng.random(400) < 0.5
     scores = included + rng.normal(scale=scale, size=400)
-    return partial(dp.check_canaries, scores, included, claim=dp.PureDP(1.0), coins="independent", **options)
+    return partial(dp.check_canaries, scores, included, claim=dp.PureDP(1.0), inclusion="independent", **options)
 
 
 _SEARCH = {"runs": 3_000, "seed": 3, "jobs": 1}
@@ -214,11 +214,11 @@ AUDITS: dict[str, Audit] = {
     "approximate claim of a vector": check(loud_vector, dp.ApproxDP(3.0, 1e-3)),
     "small alpha": check(laplace, 0.7, alpha=1e-5),
     "large audit": check(laplace, runs=200_000),
-    "smallest audit": check(laplace, runs=200, resolution=9.0),
-    "by resolution": check(laplace, runs=None, resolution=0.3),
-    "cells besides": check(laplace, cells=8, runs=20_000),
+    "smallest audit": check(laplace, runs=200, detect=9.0),
+    "by resolution": check(laplace, runs=None, detect=0.3),
+    "cells besides": check(laplace, bins=8, runs=20_000),
     "with a name": check(laplace, name="noisy count", claim_source="its docstring", keep_datasets=True),
-    "bits left out": check(laplace, bits=False),
+    "bits left out": check(laplace, floating_point="ignore"),
     "two workers": check(laplace, 0.7, runs=300_000, jobs=2),
     "sequential kept": check(laplace, sequential=True, runs=20_000),
     "sequential broken": check(laplace, 0.7, sequential=True, runs=50_000),

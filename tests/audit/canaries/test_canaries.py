@@ -22,8 +22,8 @@ from dpaudit import (
     check_canaries,
     plan_canaries,
 )
-from dpaudit.audit.canaries.canary_draws import canary_draws
 from dpaudit.audit.canaries.canary_tests import least_wrong, refuted_parameter, refutes, tail
+from dpaudit.audit.canaries.check_canaries import canary_draws
 from dpaudit.audit.canaries.plan_canaries import best_rates, fixed_numbers, plan_tests, smallest_excess
 from dpaudit.audit.errors import ClaimError, OptionError
 from dpaudit.audit.guesses.canary_guesses import CanaryGuesses, CanaryTest
@@ -60,7 +60,7 @@ def test_each_method_refutes_what_is_clear_and_nothing_without_a_signal(method):
     vague = check_canaries(even_scores(FLAGS, 0.0), FLAGS, claim=ApproxDP(1.0, 1e-6), method=method)
     assert vague.verdict is Verdict.NOT_REFUTED
     assert vague.pvalue > 0.05
-    assert vague.bound <= 1.0 < vague.ceiling
+    assert vague.bound <= 1.0 < vague.max_attainable_bound
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_each_method_refutes_what_is_clear_and_nothing_without_a_signal(method):
 def test_families_of_claims(claim):
     result = check_canaries(CLEAR, FLAGS, claim=claim, guesses=100)
     assert result.is_refuted
-    assert result.claim.parameter < result.bound <= result.ceiling
+    assert result.claim.parameter < result.bound <= result.max_attainable_bound
     assert "REFUTED" in str(result)
     allowed = check_canaries(even_scores(FLAGS, 0.0), FLAGS, claim=claim, guesses=100)
     assert not allowed.is_refuted
@@ -117,32 +117,34 @@ def test_equal_scores_do_not_give_the_coins_away(say):
     """With the canaries that are in first or last: a stable sort would guess all of them right."""
     first = np.arange(400) < 190
     for seed, flags in enumerate((first, first[::-1])):
-        result = check_canaries(np.zeros(400), flags, claim=PureDP(0.0), seed=seed, say=say)
+        result = check_canaries(np.zeros(400), flags, claim=PureDP(0.0), seed=seed, guess=say)
         assert result.guesses.right_among(400) < 240
 
 
 @pytest.mark.parametrize(("say", "probability"), [("in", 0.2), ("out", 0.5)])
 def test_guesses_of_one_answer(say, probability):
     included = coins_of(600, 2, probability)
-    result = check_canaries(even_scores(included, 3.0), included, claim=PureDP(0.5), probability=probability, say=say)
+    result = check_canaries(even_scores(included, 3.0), included, claim=PureDP(0.5), probability=probability, guess=say)
     assert result.is_refuted
     assert (result.guesses.said, result.guesses.probability) == (say, probability)
-    assert result.bound <= result.ceiling
-    assert result.resolution is None, "a refutation needs none"
-    prior = check_canaries(even_scores(included, 0.0), included, claim=PureDP(0.5), probability=probability, say=say)
+    assert result.bound <= result.max_attainable_bound
+    assert result.min_detectable_excess is None, "a refutation needs none"
+    prior = check_canaries(even_scores(included, 0.0), included, claim=PureDP(0.5), probability=probability, guess=say)
     assert not prior.is_refuted
-    assert 0.0 < prior.resolution < 5.0
+    assert 0.0 < prior.min_detectable_excess < 5.0
 
 
 def test_fixed_split_is_audited_in_pairs():
     half = np.arange(300) < 150
-    result = check_canaries(even_scores(half, 3.0), half, claim=PureDP(1.0), coins="fixed", adjacency="replace")
+    result = check_canaries(even_scores(half, 3.0), half, claim=PureDP(1.0), inclusion="fixed", adjacency="replace")
     assert result.is_refuted
     assert (result.canaries, result.included, result.guesses.canaries) == (300, 150, 150)
     assert "of 150 pairs" in result.sentence
     assert result.adjacency == "replace"
     for seed in range(4):
-        equal = check_canaries(np.zeros(300), half, claim=PureDP(0.0), coins="fixed", adjacency="replace", seed=seed)
+        equal = check_canaries(
+            np.zeros(300), half, claim=PureDP(0.0), inclusion="fixed", adjacency="replace", seed=seed
+        )
         assert equal.guesses.right_among(150) < 110
 
 
@@ -151,7 +153,7 @@ def test_pairs_of_a_fixed_split_are_of_one_run():
     rng = np.random.default_rng(0)
     included = np.stack([rng.permutation(60) < 54, rng.permutation(60) < 6])
     scores = np.stack([np.ones(60), np.zeros(60)])
-    result = check_canaries(scores, included, claim=PureDP(0.0), coins="fixed", adjacency="replace")
+    result = check_canaries(scores, included, claim=PureDP(0.0), inclusion="fixed", adjacency="replace")
     assert result.guesses.canaries == 12
     assert not result.is_refuted
 
@@ -174,19 +176,19 @@ class Tensor:
 
 SOME, TENTH, RUNS_APART = coins_of(600, 2, 0.2), np.arange(400) < 40, np.stack([np.ones(40), np.zeros(40)])
 THOUSAND, LABELS = coins_of(1_000, 3), np.arange(400)[::-1]
-FIXED = {"coins": "fixed", "adjacency": "replace"}
+FIXED = {"inclusion": "fixed", "adjacency": "replace"}
 REFUSED = [
     # Options, for CLEAR and FLAGS.
-    ("adjacency='x' is unknown; use", {"adjacency": "x"}), ('pass adjacency="replace"', {"coins": "fixed"}),
-    ("2ε or 2μ for replaced rows", {"coins": "fixed", "adjacency": AddRemove()}),
-    ("say='in' has no meaning for pairs", FIXED | {"say": "in"}),
+    ("adjacency='x' is unknown; use", {"adjacency": "x"}), ('pass adjacency="replace"', {"inclusion": "fixed"}),
+    ("2ε or 2μ for replaced rows", {"inclusion": "fixed", "adjacency": AddRemove()}),
+    ("guess='in' has no meaning for pairs", FIXED | {"guess": "in"}),
     ('guesses=100 has no meaning for method="betting"', {"method": "betting", "guesses": 100}),
     ('use "f-dp"', {"method": "counts", "claim": RenyiDP(2.0, 1.0)}),
     ("boundary of .* is not concave", {"claim": Dented(1.0)}),
     ("too small for the exact test", {"alpha": 1e-10}),
     ("guesses=0 are not numbers of guesses; use whole numbers from 1 to 400", {"guesses": 0}),
     ("guesses=401 are not", {"guesses": 401}), (r"guesses=\[\] are not", {"guesses": []}),
-    ("which independent coins of probability 0.2 give", {"probability": 0.2}),
+    ("which independent inclusion bits of probability 0.2 give", {"probability": 0.2}),
     # Scores and flags.
     (r"scores of shape \(399,\) and included of shape \(400,\)", {"scores": CLEAR[:-1]}),
     ("scores is not an array of numbers", {"scores": "abc"}),
@@ -208,9 +210,9 @@ REFUSED = [
      {"scores": np.column_stack([even_scores(THOUSAND, 3.0)] * 3), "included": np.column_stack([THOUSAND] * 3)}),
     ("no pairs can be formed", FIXED | {"scores": np.zeros((2, 40)), "included": RUNS_APART}),
     # Unequal coins do not allow both answers or the published bound either.
-    ('say="both" needs fair coins',
-     {"scores": even_scores(SOME, 1.0), "included": SOME, "probability": 0.2, "say": "both"}),
-    ('method="steinke" is for fair coins',
+    ('guess="both" needs probability=0.5',
+     {"scores": even_scores(SOME, 1.0), "included": SOME, "probability": 0.2, "guess": "both"}),
+    ('method="steinke" is for probability=0.5',
      {"scores": even_scores(SOME, 1.0), "included": SOME, "probability": 0.2, "method": "steinke"}),
 ]  # fmt: skip
 
@@ -228,30 +230,32 @@ def test_verdict_words():
     many = check_canaries(CLEAR, FLAGS, claim=ApproxDP(1.0, 0.1))
     assert many.verdict is Verdict.INCONCLUSIVE
     assert "too many canaries for this delta (400, 95% confidence); canaries × delta = 40" in many.sentence
-    few = check_canaries(CLEAR[:9], FLAGS[:9], claim=PureDP(3.0), coins="independent")
-    assert (few.verdict, few.resolution) == (Verdict.INCONCLUSIVE, math.inf)
+    few = check_canaries(CLEAR[:9], FLAGS[:9], claim=PureDP(3.0), inclusion="independent")
+    assert (few.verdict, few.min_detectable_excess) == (Verdict.INCONCLUSIVE, math.inf)
     assert "too few canaries (9" in few.sentence
-    assert 0.0 < few.ceiling < 3.0
-    weak = check_canaries(np.zeros(400), FLAGS, claim=PureDP(1.0), resolution=0.01)
+    assert 0.0 < few.max_attainable_bound < 3.0
+    weak = check_canaries(np.zeros(400), FLAGS, claim=PureDP(1.0), detect=0.01)
     assert weak.verdict is Verdict.INCONCLUSIVE
-    assert weak.sentence.endswith("requested: 0.01")
+    assert "; requested: 0.01; use more canaries" in weak.sentence
 
 
 @pytest.mark.parametrize(
     ("claim", "options"),
-    [(PureDP(0.3), {}), (GaussianDP(0.3), {}), (PureDP(0.3), {"coins": "fixed", "adjacency": "replace"})],
+    [(PureDP(0.3), {}), (GaussianDP(0.3), {}), (PureDP(0.3), {"inclusion": "fixed", "adjacency": "replace"})],
 )
 def test_canaries_that_would_not_show_twice_the_claim_are_inconclusive(claim, options):
-    options = {"coins": "independent"} | options
+    options = {"inclusion": "independent"} | options
     flags = np.arange(60) < 30
     few = check_canaries(even_scores(flags, 0.0), flags, claim=claim, **options)
-    assert few.resolution > claim.parameter
+    assert few.min_detectable_excess > claim.parameter
     assert few.verdict is Verdict.INCONCLUSIVE
     assert f"no {claim.parameter_name} below" in few.sentence
     number, of = few.notes[-1].split()[:2]
-    assert of == ("pairs" if options["coins"] == "fixed" else "canaries")
-    assert plan_canaries(int(number.replace(",", "")), claim=claim).resolution <= claim.parameter
-    accepted = check_canaries(even_scores(flags, 0.0), flags, claim=claim, resolution=few.resolution + 0.01, **options)
+    assert of == ("pairs" if options["inclusion"] == "fixed" else "canaries")
+    assert plan_canaries(int(number.replace(",", "")), claim=claim).min_detectable_excess <= claim.parameter
+    accepted = check_canaries(
+        even_scores(flags, 0.0), flags, claim=claim, detect=few.min_detectable_excess + 0.01, **options
+    )
     assert accepted.verdict is Verdict.NOT_REFUTED
     assert accepted.notes == ()
 
@@ -417,21 +421,37 @@ def test_detectable_excess_is_the_least_with_the_stated_power(canaries):
 @pytest.mark.parametrize(
     ("claim", "options"),
     [
-        (ApproxDP(1.0, 1e-4), {}), (PureDP(1.0), {"say": "in"}), (PureDP(1.0), {"method": "f-dp", "alpha": 0.01}),
+        (ApproxDP(1.0, 1e-4), {}), (PureDP(1.0), {"guess": "in"}), (PureDP(1.0), {"method": "f-dp", "alpha": 0.01}),
     ],
 )  # fmt: skip
 def test_a_plan_says_what_the_audit_says(claim, options):
     included = np.arange(400) % 2 == 0
     scores = np.random.default_rng(0).normal(size=400)
-    result = check_canaries(scores, included, claim=claim, coins="independent", **options)
+    result = check_canaries(scores, included, claim=claim, inclusion="independent", **options)
     plan = plan_canaries(400, claim=claim, **options)
-    assert (plan.ceiling, plan.resolution) == (result.ceiling, result.resolution)
+    assert (plan.max_attainable_bound, plan.min_detectable_excess) == (
+        result.max_attainable_bound,
+        result.min_detectable_excess,
+    )
     assert plan.tests == result.tests
 
 
 def test_words_and_options_of_plans():
     few = plan_canaries(50, claim=PureDP(8.0))
-    assert math.isinf(few.resolution)
+    assert math.isinf(few.min_detectable_excess)
     assert "no excess over the claim is detected" in str(few)
     with pytest.raises(OptionError, match=r"canaries=7 is not .*; use"):
         plan_canaries(7, claim=PureDP(1.0))
+
+
+@pytest.mark.parametrize(("claim", "excess"), [(ApproxDP(4.0, 1e-6), 0.7), (PureDP(1.0), 1.0)])
+def test_a_plan_for_an_excess_has_about_the_fewest_canaries(claim, excess):
+    plan = plan_canaries(claim=claim, detect=excess)
+    assert (
+        plan.min_detectable_excess
+        <= excess
+        < plan_canaries(int(plan.canaries / 1.2), claim=claim).min_detectable_excess
+    )
+    assert plan == plan_canaries(plan.canaries, claim=claim)
+    with pytest.raises(OptionError, match="pass canaries or detect="):
+        plan_canaries(plan.canaries, claim=claim, detect=excess)

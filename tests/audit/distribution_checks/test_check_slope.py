@@ -10,7 +10,7 @@ from scipy import stats
 from dpaudit.audit.distribution_checks.check_independence import _LARGEST_TAIL, _ranks, check_independence
 from dpaudit.audit.distribution_checks.check_slope import check_slope, fit_slope, slope_points
 from dpaudit.audit.errors import DatasetError, MechanismError, OptionError
-from dpaudit.audit.results.audit_result import Verdict
+from dpaudit.audit.results.verdict import Verdict
 
 U = (0.0, 1.0, 2.0, 4.0)
 
@@ -76,7 +76,7 @@ def test_the_stated_slope_passes_and_twice_and_half_of_it_are_found(monotonic, s
     assert ("as if the factor 2 of the sensitivity were missing" in steep.notes[0]) is not monotonic
     flat = check_slope(choosing(0.5 * slope), U, U, **check)
     assert flat.points[0].is_outside
-    assert "utility is lost, but privacy is not" in flat.notes[0]
+    assert "utility is lost; privacy is kept" in flat.notes[0]
 
 
 def test_a_curve_that_is_no_line_is_found_at_its_average_slope():

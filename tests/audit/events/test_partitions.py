@@ -58,7 +58,7 @@ def laplace(value, size, rng):
 
 
 def test_the_largest_ratio_of_a_finite_mechanism():
-    counts = check(coin, False, True, claim=2.0, cells=32, runs=200_000, alpha=10 * ALPHA).cells
+    counts = check(coin, False, True, claim=2.0, bins=32, runs=200_000, alpha=10 * ALPHA).bins
     assert counts.n_known == 2
     assert "nothing is known about other outcomes" in counts.scope
     for direction in ("x", "y", "both"):
@@ -71,13 +71,13 @@ def test_the_largest_ratio_of_a_finite_mechanism():
 
 
 def test_an_audit_can_count_cells_and_splits_alpha():
-    plain, result = (check(laplace, 0.0, 1.0, claim=PureDP(1.0), runs=20_000, cells=cells) for cells in (0, 16))
+    plain, result = (check(laplace, 0.0, 1.0, claim=PureDP(1.0), runs=20_000, bins=bins) for bins in (0, 16))
     assert result.counts == plain.counts
     with_cells, without = (dict(each.test_shares)["event test"] for each in (result, plain))
     assert with_cells == pytest.approx(without - 0.1 * plain.alpha)  # coins decide which of the bounds is larger
-    assert result.cells.alpha == pytest.approx(0.1 * plain.alpha)
-    assert result.cells.runs_x == plain.counts.runs_x
-    assert plain.cells is None
+    assert result.bins.alpha == pytest.approx(0.1 * plain.alpha)
+    assert result.bins.runs_x == plain.counts.runs_x
+    assert plain.bins is None
 
 
 def test_counting_agrees_with_events():
@@ -96,8 +96,8 @@ def test_counting_agrees_with_events():
         assert counted.tolist() == [cells.event(cell).count(outputs) for cell in range(cells.n_cells)]
 
 
-@pytest.mark.parametrize("options", [{"cells": 1}, {"cells": 8, "sequential": True}])
+@pytest.mark.parametrize("options", [{"bins": 1}, {"bins": 8, "sequential": True}])
 def test_impossible_numbers_of_cells(options):
     """Sequential audits have none."""
-    with pytest.raises(OptionError, match="sequential=False" if "sequential" in options else "cells"):
+    with pytest.raises(OptionError, match="sequential=False" if "sequential" in options else "bins"):
         check(coin, False, True, claim=PureDP(2.0), runs=10_000, **options)

@@ -102,10 +102,10 @@ def test_sets_and_events_that_hold_them_are_alike_whatever_the_hash_seed(tmp_pat
         "print(outcome_text(frozenset(map(str, range(50)))), outcome_text(Dictionary.of({'a': 1, 'b': 2}.items())))\n"
         "def drawn(dataset, rng):\n"
         "    return (frozenset('abcdefg'[: int(rng.integers(3)) + 2 + dataset]), 1)\n"
-        "result = check(drawn, 0, 1, claim=PureDP(1.0), runs=400, seed=1, jobs=1, cells=8)\n"
+        "result = check(drawn, 0, 1, claim=PureDP(1.0), runs=400, seed=1, jobs=1, bins=8)\n"
         "save(result, 'result.json')\n"
         "saved = [line for line in open('result.json') if 'seconds' not in line and 'saved' not in line]\n"
-        "print(result.event, result.cells.names, result.sketch, digest((result.event, None)), ''.join(saved))\n"
+        "print(result.event, result.bins.names, result.sketch, digest((result.event, None)), ''.join(saved))\n"
     )
     said = {
         subprocess.run(

@@ -16,7 +16,16 @@ from dpaudit import ApproxDP, PrivacyProfile
 from dpaudit.audit.canaries.canary_tests import tail
 from dpaudit.audit.errors import OptionError
 from dpaudit.audit.guesses import guess_bets as walks
-from dpaudit.audit.guesses.canary_guesses import CanaryGuesses, CanaryTest
+from dpaudit.audit.guesses.canary_guesses import (
+    CanaryGuesses,
+    CanaryTest,
+    GuessLimit,
+    count_tail,
+    is_impossible,
+    line,
+    right_tail,
+    steinke_tail,
+)
 from dpaudit.audit.guesses.guess_bets import (
     bets_tail,
     guess_numbers,
@@ -25,7 +34,6 @@ from dpaudit.audit.guesses.guess_bets import (
     most_telling,
     walk_crossing,
 )
-from dpaudit.audit.guesses.guess_counts import Ceiling, count_tail, is_impossible, line, right_tail, steinke_tail
 
 
 def exact(right, guesses, canaries, odds, delta):
@@ -42,14 +50,14 @@ def test_counts_equal_the_closed_form(odds, guesses, canaries):
     for right, delta in itertools.product(
         (1, guesses // 3, guesses // 2, guesses - 2, guesses), (Fraction(0), Fraction(1, 10**5), Fraction(1, 4))
     ):
-        found = count_tail(right, guesses, canaries, Ceiling(math.log(odds), float(delta)))
+        found = count_tail(right, guesses, canaries, GuessLimit(math.log(odds), float(delta)))
         assert found == pytest.approx(exact(right, guesses, canaries, odds, delta), rel=1e-9, abs=1e-300)
 
 
 def test_far_tails_keep_their_factor():
     """Where β and b(v) underflow, their ratio does not: with ε = 0 all guesses right give δ."""
-    assert count_tail(5_000, 5_000, 5_000, Ceiling(0.0, 1e-5)) == pytest.approx(1e-5, rel=1e-9)
-    assert count_tail(1_000_000, 1_000_000, 10**6, Ceiling(2.0, 1e-9)) == pytest.approx(1e-9, rel=1e-9)
+    assert count_tail(5_000, 5_000, 5_000, GuessLimit(0.0, 1e-5)) == pytest.approx(1e-5, rel=1e-9)
+    assert count_tail(1_000_000, 1_000_000, 10**6, GuessLimit(2.0, 1e-9)) == pytest.approx(1e-9, rel=1e-9)
 
 
 def test_recursion_without_slips_is_the_binomial_tail():
@@ -59,21 +67,21 @@ def test_recursion_without_slips_is_the_binomial_tail():
         return max(ratio * power, 1.0 - (1.0 - power) / ratio)
 
     for right in (8, 9, 10):  # all right: the recursion runs along one line down to no correct guess
-        tail = right_tail(right, 10, Ceiling(1.0, 0.0))
+        tail = right_tail(right, 10, GuessLimit(1.0, 0.0))
         assert is_impossible(tail * 1.5, right, 10, 10, inverse)
-    assert not is_impossible(right_tail(10, 10, Ceiling(1.0, 0.0)) * (1.0 - 1e-6), 10, 10, 10, inverse)
-    assert is_impossible(right_tail(10, 10, Ceiling(1.0, 0.0)) * (1.0 + 1e-6), 10, 10, 10, inverse)
+    assert not is_impossible(right_tail(10, 10, GuessLimit(1.0, 0.0)) * (1.0 - 1e-6), 10, 10, 10, inverse)
+    assert is_impossible(right_tail(10, 10, GuessLimit(1.0, 0.0)) * (1.0 + 1e-6), 10, 10, 10, inverse)
     assert not is_impossible(0.5, 0, 10, 10, inverse)
     assert not is_impossible(0.5, 10, 10, 10, lambda power: 0.0)
 
 
 def test_ceilings():
-    assert line(1.0, 0.1, both=True) == Ceiling(1.0, 0.1)
+    assert line(1.0, 0.1, both=True) == GuessLimit(1.0, 0.1)
     inward = line(1.0, 0.1, probability=0.2, both=False)
     assert inward.wrong == pytest.approx(0.8 / (0.8 + 0.2 * math.e))
     assert inward.delta == pytest.approx(0.02)
     assert inward.slip(10) == pytest.approx(10 * 0.02 * inward.wrong)
-    assert Ceiling(800.0, 0.0).wrong == 0.0
+    assert GuessLimit(800.0, 0.0).wrong == 0.0
 
 
 @pytest.mark.parametrize(
@@ -128,7 +136,7 @@ def largest(coins, outputs, is_in_event, lines, probability=0.5):
 
 
 def fixed_guesses(coins, guesses, answers=(0, 1)):
-    """All ways to guess so many of the coins."""
+    """All ways to guess so many of the inclusion bits."""
     return [
         tuple(zip(chosen, said, strict=True))
         for chosen in itertools.combinations(range(coins), guesses)
@@ -142,7 +150,7 @@ def right_of(output, bits):
 
 @lru_cache
 def observers(coins):
-    """Who reveals which coin next, and guesses what, given the coins revealed: (coin, guess, if 0, if 1)."""
+    """Who reveals which coin next, and guesses what, given the inclusion bits revealed: (coin, guess, if 0, if 1)."""
     if not coins:
         return [None]
     return [
@@ -173,8 +181,8 @@ def test_counts_are_the_largest_probability_of_all_mechanisms(coins, guesses):
     for (epsilon, delta), right in itertools.product(LINES, range(1, guesses + 1)):
         outputs = fixed_guesses(coins, guesses)
         best = largest(coins, outputs, lambda y, s, v=right: right_of(y, s) >= v, [(epsilon, delta)])
-        assert count_tail(right, guesses, coins, Ceiling(epsilon, delta)) == pytest.approx(best, abs=ROUNDING)
-        assert steinke_tail(right, guesses, coins, Ceiling(epsilon, delta)) >= best - ROUNDING
+        assert count_tail(right, guesses, coins, GuessLimit(epsilon, delta)) == pytest.approx(best, abs=ROUNDING)
+        assert steinke_tail(right, guesses, coins, GuessLimit(epsilon, delta)) >= best - ROUNDING
 
 
 def test_published_bound_above_a_half_is_exceeded():
@@ -182,7 +190,7 @@ def test_published_bound_above_a_half_is_exceeded():
     beta, wrong = 1.0 - 1.0 / (1.0 + math.e) ** 2, 1.0 / (1.0 + math.e) ** 2
     published = beta + 2 * 2 * 0.02 * wrong  # v = 1: i = 1 is the only step
     assert (round(published, 5), round(best, 5)) == (0.93346, 0.9345)
-    assert steinke_tail(1, 2, 2, Ceiling(1.0, 0.02)) == 1.0
+    assert steinke_tail(1, 2, 2, GuessLimit(1.0, 0.02)) == 1.0
 
 
 @pytest.mark.parametrize(("said", "answer"), [("in", 1), ("out", 0)])
@@ -223,9 +231,9 @@ def test_guesses_one_after_the_other_stay_below_the_walk(most_wrong):
     observed = observers((0, 1))
     for epsilon, delta in LINES:
         best = largest(2, observed, lambda y, s: crosses(y, s, most_wrong), [(epsilon, delta)])
-        ceiling = line(epsilon, delta, both=True)
-        walk = walk_crossing((1, 2), most_wrong, ceiling.log_odds)
-        assert walk - ROUNDING <= best <= walk + ceiling.slip(2) + ROUNDING
+        limit = line(epsilon, delta, both=True)
+        walk = walk_crossing((1, 2), most_wrong, limit.log_odds)
+        assert walk - ROUNDING <= best <= walk + limit.slip(2) + ROUNDING
 
 
 def test_guesses_in_an_order_of_the_output_stay_below_the_walk():
@@ -241,8 +249,8 @@ def test_guesses_in_an_order_of_the_output_stay_below_the_walk():
 
     for epsilon, delta in LINES[1:4]:
         best = largest(3, orders, is_in_event, [(epsilon, delta)])
-        ceiling = line(epsilon, delta, both=True)
-        assert best <= walk_crossing((1, 2, 3), (0, 0, 1), ceiling.log_odds) + ceiling.slip(3) + ROUNDING
+        limit = line(epsilon, delta, both=True)
+        assert best <= walk_crossing((1, 2, 3), (0, 0, 1), limit.log_odds) + limit.slip(3) + ROUNDING
 
 
 def by_distance(canaries, right, lines):
@@ -279,7 +287,7 @@ def by_distance(canaries, right, lines):
 def test_counts_of_more_canaries_are_attained(canaries):
     for (epsilon, delta), right in itertools.product([(0.0, 0.01), (1.0, 0.05), (3.0, 0.01)], range(1, canaries + 1)):
         best = by_distance(canaries, right, [(epsilon, delta)])
-        assert count_tail(right, canaries, canaries, Ceiling(epsilon, delta)) == pytest.approx(best, abs=1e-6)
+        assert count_tail(right, canaries, canaries, GuessLimit(epsilon, delta)) == pytest.approx(best, abs=1e-6)
 
 
 def test_recursion_of_more_canaries():

@@ -86,11 +86,11 @@ def test_copies_in_another_order_are_found_by_how_often_outputs_occur():
 def test_copies_make_an_audit_inconclusive_and_can_be_silenced():
     rng = np.random.default_rng(0)
     xs, ys = (np.tile(rng.laplace(mean, size=2_000), 3) for mean in (0, 1))
-    result = check_outputs(xs, ys, claim=PureDP(1.0), bits=False)
+    result = check_outputs(xs, ys, claim=PureDP(1.0), floating_point="ignore")
     assert result.verdict is Verdict.INCONCLUSIVE
     assert "4,000 of 6,000 outputs on y repeat earlier ones in the same order: runs 2,001 to 4,000 equal" in str(result)
     assert "Remove the copies" in str(result)
-    silenced = check_outputs(xs, ys, claim=PureDP(1.0), bits=False, ignore="duplicate-outputs")
+    silenced = check_outputs(xs, ys, claim=PureDP(1.0), floating_point="ignore", ignore="duplicate-outputs")
     assert silenced.findings == ()
 
 

@@ -6,10 +6,9 @@ import pytest
 from dpaudit import PureDP, Verdict, check
 from dpaudit.audit.events.events import Intervals
 from dpaudit.audit.health.findings import Finding, HealthCheck
+from dpaudit.audit.inference.event_test import Counts
 from dpaudit.audit.portfolio.choice import Choice
-from dpaudit.audit.procedures.conclude import event_findings, pilot_findings
-from dpaudit.audit.procedures.pilot import FixedSizeEvidence, Pilot, Portfolio
-from dpaudit.audit.sampling.tasks import MainCounts
+from dpaudit.audit.procedures.audit import Evidence, event_findings, pilot_findings
 
 CONSTANT, IDLE, UNSTEADY = HealthCheck.CONSTANT_OUTPUT, HealthCheck.NO_POWER, HealthCheck.NONSTATIONARY
 HALF_LINE = Intervals(((0.0, np.inf),))
@@ -46,12 +45,8 @@ def test_a_constant_says_nothing_unless_its_check_is_silenced(name, sequential):
 
 
 def made(count_x, count_y, *, runs=10_000, event=HALF_LINE):
-    kept = Pilot(choice(1, 1, event), [], [], VARIED, VARIED)
-    counted = MainCounts((runs, runs), np.array([[count_x], [count_y]]), np.zeros((2, 0), np.int64))
-    portfolio = Portfolio(kept.choice, None, None, None)
-    return FixedSizeEvidence(
-        kept=kept, portfolio=portfolio, counted=counted, runs=runs + 2_000, pilot_runs=2_000, coins=0
-    )
+    counts = Counts(count_x=count_x, runs_x=runs, count_y=count_y, runs_y=runs)
+    return Evidence(VARIED, VARIED, choice(1, 1, event), counts, counts, 2_000)
 
 
 VARIED = np.random.default_rng(0).normal(size=100)
@@ -95,6 +90,26 @@ def test_counts_unlike_those_of_the_pilot(counts, pilot, sides):
         assert f"pilot runs on {side}, but in " in str(finding)
     repeated = Finding(HealthCheck.DUPLICATE_OUTPUTS, "2 of 9 blocks are equal.")  # which explains the difference
     assert pilot_findings(choice(*pilot), made(*counts).counts, (repeated,)) == []
+
+
+class Switching:
+    """A mechanism whose outputs on y change after so many runs."""
+
+    def __init__(self, after):
+        self.runs, self.after = 0, after
+
+    def __call__(self, dataset, size, rng):
+        self.runs += size
+        return (20 * dataset if self.runs > self.after else 0) + rng.laplace(size=size)
+
+
+def test_a_change_at_the_end_of_the_pilot_is_found():
+    """All pilot runs are alike, and all main runs; the pilot's event tells one from the other."""
+    result = audit(Switching(after=10_300), claim=PureDP(2.0), runs=20_000, floating_point="ignore")
+    assert result.pilot_runs == 5_000
+    (found,) = result.findings
+    assert found.check is UNSTEADY
+    assert "of 5,000 pilot runs on y, but in 15,000 of the next 15,000 runs" in str(found)
 
 
 class Unlike:

@@ -51,7 +51,9 @@ P = 1.0 / (1.0 + math.exp(-1.0))
 
 
 def audit(mechanism, runs=3_000, x=0, y=1, **settings):
-    return check(mechanism, x, y, claim=PureDP(1.0), **{"runs": runs, "jobs": 1, "bits": False, **settings})
+    return check(
+        mechanism, x, y, claim=PureDP(1.0), **{"runs": runs, "jobs": 1, "floating_point": "ignore", **settings}
+    )
 
 
 def checks(result):
@@ -500,7 +502,7 @@ def test_blocks_with_a_stretch_in_common_are_found_by_whatever_their_heads_are()
     shifted = [*independent, stream[5_000:6_024], stream[5_400:6_424]]
     (finding,) = examine((shifted, other), none, NONE)
     assert finding.check is REPEATED
-    assert "2 of 14 blocks of runs on x contain a stretch of outputs of another block" in finding.message
+    assert "2 of 14 chunks of runs on x contain a stretch of outputs of another chunk" in finding.message
     assert examine((shifted, other), none, frozenset({REPEATED})) == ()
 
 

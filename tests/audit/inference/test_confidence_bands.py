@@ -126,7 +126,7 @@ BAND = confidence_band([3, 4], [4, 3], alpha=0.1)
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        *((lambda x=x, y=y: confidence_band(x, y, alpha=0.05), "cells_") for x, y in (
+        *((lambda x=x, y=y: confidence_band(x, y, alpha=0.05), "bins_") for x, y in (
             ([1], [1]), ([1, 2], [1, 2, 3]), ([1, -1], [1, 1]), ([0, 0], [1, 1]), ([1.5, 1], [1, 1]))),
         (lambda: confidence_band([1, 2], [1, 2], alpha=1.0), "alpha="), (lambda: BAND.trade_off(1.1), "q="),
         (lambda: BAND.trade_off([0.5, math.nan]), "q="), (lambda: BAND.profile(math.nan), "epsilon="),

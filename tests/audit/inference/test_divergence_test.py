@@ -216,7 +216,7 @@ def test_bounds_grow_with_the_order_and_alpha_and_pass_smoothly_through_one():
     [
         *((lambda a=order: renyi_lower([1, 2], [2, 1], a, alpha=0.05), "order=") for order in (0.0, -1.0, math.nan)),
         (lambda: renyi_lower([1, 2], [2, 1], 2.0, alpha=0.0), "alpha="),
-        (lambda: renyi_lower([1], [2], 2.0, alpha=0.05), "cells_x"),
+        (lambda: renyi_lower([1], [2], 2.0, alpha=0.05), "bins_x"),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_is_refused(call, message):

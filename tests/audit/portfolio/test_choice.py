@@ -21,7 +21,7 @@ from dpaudit.audit.portfolio.choice import (
     seen_on_one_dataset,
 )
 from dpaudit.audit.portfolio.columns import cuts_of
-from dpaudit.audit.procedures.pilot import choose_on
+from dpaudit.audit.procedures.audit import choose_on
 
 HELD = 10_000
 RUNS = 200_000

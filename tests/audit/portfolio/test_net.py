@@ -8,13 +8,15 @@ import pytest
 
 from dpaudit import ApproxDP, GaussianDP, PureDP, RenyiDP
 from dpaudit.audit.events.events import Scored
-from dpaudit.audit.events.outputs import as_outputs
+from dpaudit.audit.events.outputs import as_outputs, merge
 from dpaudit.audit.events.scores import Number, Reading, Weighted
 from dpaudit.audit.inference.net_test import net_test
 from dpaudit.audit.portfolio.cells import RECURS, Column, cut_columns
 from dpaudit.audit.portfolio.columns import cuts_of
-from dpaudit.audit.portfolio.net import Net
-from dpaudit.audit.procedures.pilot import longest_pilot, split_pilot
+from dpaudit.audit.portfolio.net import Net, _Places
+from dpaudit.audit.procedures.audit import longest_pilot
+from dpaudit.audit.procedures.check_outputs import RecordedAudit
+from dpaudit.audit.results.audit_result import Pair, Settings
 
 WORDS = ("a", None, 1.5, ("a", 2.0), ("b", 3.0), True, ValueError)
 
@@ -185,15 +187,31 @@ def test_a_stretch_of_odd_density_is_one_event_across_the_edges_in_it():
 def test_the_main_runs_do_not_change_the_portfolio(kind):
     """Outputs whose first runs are the same have the same events and weights, whatever the other runs show."""
     rng, runs = np.random.default_rng(0), 2_000
-    first = [kind(rng, longest_pilot(runs, 3)) for _ in range(2)]
+    first = [kind(rng, longest_pilot(runs, np.zeros((1, 3)))) for _ in range(2)]
     rest = [kind(rng, runs - len(first[0])) for _ in range(2)]
     alike = [np.concatenate([side, more]) for side, more in zip(first, rest, strict=True)]
     apart = [
         np.concatenate([first[0], rest[0]]),
         np.concatenate([first[1], np.repeat(rest[1][:1], len(rest[1]), axis=0)]),
     ]
-    (one, *_), (other, _, main_y) = (split_pilot(*sides, PureDP(1.0), runs, 0.05) for sides in (alike, apart))
-    assert len(main_y) >= len(rest[1])
+    settings = Settings(
+        claim=PureDP(1.0),
+        claim_source="",
+        pair=Pair(x="x", y="y", difference="", adjacency="", distance=1),
+        alpha=0.05,
+        detect=None,
+        power=0.95,
+        name="outputs",
+        provenance=None,
+        seed=0,
+        floating_point="ignore",
+    )
+    audits = [RecordedAudit(settings, sides, ()) for sides in (alike, apart)]
+    for audit, sides in zip(audits, (alike, apart), strict=True):
+        audit.shuffled = merge(*([side] for side in sides))  # in the order given
+        audit.pilot()
+    assert runs - audits[1].pilot_runs >= len(rest[1])
+    one, other = (audit.portfolio for audit in audits)
     assert one.choice == other.choice
     assert [str(score) for score in one.net.cells.scores] == [str(score) for score in other.net.cells.scores]
     assert one.net.cells.edges == other.net.cells.edges
@@ -209,3 +227,32 @@ def test_columns_are_ranked_by_their_own_frequencies():
     net = Net.of(cut_columns([whole, half]), GaussianDP(1.0), 100_000)
     leading = np.argsort(-net.weights.max(axis=0))[:4]  # two of the list by bound, two of that by standard errors
     assert net.column[leading].tolist() == [1, 1, 1, 1]
+
+
+def test_ranks_go_to_events_that_do_not_overlap_as_one_by_one():
+    """Oracle: the events by decreasing value, each left out that overlaps a kept one or has its counts."""
+    rng = np.random.default_rng(0)
+    for events in (1, 40, 3_000):
+        column, low = rng.integers(3, size=events), rng.integers(60, size=events)
+        high, count_x, count_y = (
+            low + rng.integers(1, 5, size=events),
+            *rng.integers(40, size=(2, events)).astype(float),
+        )
+        places = _Places((), (), column, low, high, high - low, count_x, count_y)
+        value = np.where(rng.random(2 * events) < 0.2, -np.inf, rng.integers(500, size=2 * events))
+        kept = []
+        for place in sorted(range(2 * events), key=lambda place: -value[place])[:2_000]:
+            way, at = divmod(place, events)
+            apart = all(
+                way != other_way
+                or not (
+                    (count_x[at], count_y[at]) == (count_x[other], count_y[other])
+                    or (column[at] == column[other] and low[at] < high[other] and low[other] < high[at])
+                )
+                for other_way, other in (divmod(each, events) for each in kept)
+            )
+            if value[place] > -np.inf and len(kept) < 32 and apart:
+                kept.append(place)
+        weights = np.zeros(2 * events)
+        weights[kept] = 1.0 / np.arange(1, len(kept) + 1)
+        np.testing.assert_allclose(places.by_rank(value), weights / max(weights.sum(), 1e-300))

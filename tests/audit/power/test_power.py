@@ -16,11 +16,11 @@ from dpaudit.audit.power.alternatives import best_q
 from dpaudit.audit.power.joint_test_power import (
     RegionProbabilities,
     critical_curve,
+    detectable_excess,
     equivalent_runs,
-    guess_resolution,
+    guess_excess,
     likely_counts,
     power_of_test,
-    resolution,
     runs_needed,
 )
 
@@ -36,11 +36,11 @@ CASES = [
     ids=str,
 )
 def test_runs_needed_reach_the_power_and_hardly_more(claim, q, excess, power):
-    runs = runs_needed(claim, q, resolution=excess, power=power, alpha=0.05)
+    runs = runs_needed(claim, q, excess=excess, power=power, alpha=0.05)
     assert power_of_test(claim, runs, runs, q, excess, alpha=0.05) >= power
     fewer = int(runs * 0.97)
     assert power_of_test(claim, fewer, fewer, q, excess, alpha=0.05) < power
-    assert resolution(claim, runs, runs, q, alpha=0.05, power=power) == pytest.approx(excess, rel=0.02)
+    assert detectable_excess(claim, runs, runs, q, alpha=0.05, power=power) == pytest.approx(excess, rel=0.02)
 
 
 @functools.cache
@@ -49,7 +49,7 @@ def is_refuted(claim, n, m, x, y):
 
 
 def fewest_refuted(claim, n, m, y, low):
-    """Return the fewest counts on x, `low` or more, that the exact test refutes at .05, or n + 1."""
+    """Return the smallest count on x, `low` or more, that the exact test refutes at .05, or n + 1."""
     high = low
     while high <= n and not is_refuted(claim, n, m, high, y):
         low, high = high + 1, 2 * high - low + 2  # at 1, 3, 7 … more
@@ -66,7 +66,7 @@ def exact_power(claim, n, m, q, excess):
     likely = range(int(binom.ppf(5e-7, m, q)), int(binom.isf(5e-7, m, q)) + 1)
     fewest, power = 0, 0.0
     for y in likely:
-        fewest = fewest_refuted(claim, n, m, y, fewest)  # with more counts on y it is as large or larger
+        fewest = fewest_refuted(claim, n, m, y, fewest)  # with a larger count on y it is as large or larger
         power += binom.pmf(y, m, q) * binom.sf(fewest - 1, n, p)
     return power
 
@@ -118,30 +118,30 @@ def test_stated_power_against_tables(claim, runs, q, excess):
 @pytest.mark.parametrize("claim", [PureDP(1.0), ApproxDP(1.0, 0.05), GaussianDP(1.0)], ids=str)
 def test_the_best_event_needs_the_fewest_runs(claim):
     excess = 0.1
-    best = best_q(claim, resolution=excess)
-    needed = runs_needed(claim, best, resolution=excess, alpha=0.05)
+    best = best_q(claim, excess=excess)
+    needed = runs_needed(claim, best, excess=excess, alpha=0.05)
     for factor in (0.9, 1.1):
-        assert runs_needed(claim, factor * best, resolution=excess, alpha=0.05) > 0.97 * needed
+        assert runs_needed(claim, factor * best, excess=excess, alpha=0.05) > 0.97 * needed
 
 
 def test_where_nothing_or_anything_is_found_and_impossible_plans():
-    assert resolution(PureDP(1.0), 1, 1, 0.5, alpha=0.05) == math.inf
-    assert resolution(ApproxDP(1.0, 0.05, bound_on="delta"), 100, 100, 0.99, alpha=0.05) == math.inf
+    assert detectable_excess(PureDP(1.0), 1, 1, 0.5, alpha=0.05) == math.inf
+    assert detectable_excess(ApproxDP(1.0, 0.05, bound_on="delta"), 100, 100, 0.99, alpha=0.05) == math.inf
     assert power_of_test(PureDP(1.0), 1, 1, 0.5, 3.0, alpha=0.05) < 1e-9
-    assert 0.0 < resolution(PureDP(1.0), 1_000, 1_000, 0.2, alpha=0.05, power=0.01) < 1e-9
-    with pytest.raises(OptionError, match="larger resolution"):
-        runs_needed(PureDP(1.0), 1e-12, resolution=1e-3, alpha=0.05)
+    assert 0.0 < detectable_excess(PureDP(1.0), 1_000, 1_000, 0.2, alpha=0.05, power=0.01) < 1e-9
+    with pytest.raises(OptionError, match="larger excess"):
+        runs_needed(PureDP(1.0), 1e-12, excess=1e-3, alpha=0.05)
     with pytest.raises(OptionError, match="is not a possible excess"):
-        runs_needed(ApproxDP(1.0, 0.5, bound_on="delta"), 0.1, resolution=0.6, alpha=0.05)
+        runs_needed(ApproxDP(1.0, 0.5, bound_on="delta"), 0.1, excess=0.6, alpha=0.05)
     for bad in (0.0, 1.0, float("nan")):
         with pytest.raises(OptionError, match="inside"):
-            runs_needed(PureDP(1.0), bad, resolution=0.1, alpha=0.05)
+            runs_needed(PureDP(1.0), bad, excess=0.1, alpha=0.05)
     with pytest.raises(OptionError, match="below the claim"):
         power_of_test(PureDP(1.0), 100, 100, 0.1, -0.1, alpha=0.05)
 
 
 def p_of(claim, n, m, alpha, x, y):
-    """Return the exact p-value in units of alpha; 0 if there are more counts than runs."""
+    """Return the exact p-value in units of alpha; 0 if there is a larger count than runs."""
     if x > n:
         return 0.0
     return pvalue(Counts(count_x=int(x), runs_x=n, count_y=int(y), runs_y=m), claim, alpha=alpha) / alpha
@@ -200,7 +200,7 @@ def test_the_stated_excess_is_found_as_often_as_stated(right, wrong):
     """Power of the exact test at the stated excess, summed over all counts, for .9."""
     runs = 3_000
     guesses = Guesses(right=round(right * runs), wrong=round(wrong * runs), runs=runs)
-    excess = guess_resolution(PureDP(1.0), guesses, alpha=0.01, power=0.9)
+    excess = guess_excess(PureDP(1.0), guesses, alpha=0.01, power=0.9)
     share = 1.0 / (1.0 + math.exp(-1.0 - excess))
     made = round((guesses.right + 0.5) / share)
     numbers = np.arange(made + 1)
@@ -208,7 +208,7 @@ def test_the_stated_excess_is_found_as_often_as_stated(right, wrong):
         guess_test(Guesses(right=k, wrong=made - k, runs=runs), PureDP(1.0), alpha=0.01)[0] <= 0.01 for k in numbers
     ]
     assert stats.binom.pmf(numbers, made, share)[found].sum() == pytest.approx(0.9, abs=0.03)
-    assert math.isinf(guess_resolution(PureDP(1.0), Guesses(right=1, wrong=0, runs=9), alpha=0.01, power=0.9))
+    assert math.isinf(guess_excess(PureDP(1.0), Guesses(right=1, wrong=0, runs=9), alpha=0.01, power=0.9))
 
 
 def test_equivalent_runs_give_the_same_variance():

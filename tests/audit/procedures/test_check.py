@@ -11,6 +11,7 @@ from dpaudit import AddRemove, ApproxDP, PureDP, Verdict, check, epsilon_lower
 from dpaudit.audit.errors import ClaimError, DatasetError, MechanismError, OptionError
 from dpaudit.audit.inference.event_test import Counts, Directed, directed, parameter_lower
 from dpaudit.audit.printing import rounded_down
+from dpaudit.audit.sampling.block_plan import Plan
 from dpaudit.domains import Within
 
 X, Y = [1, 1, 1], [1, 1]
@@ -28,32 +29,48 @@ def test_refuted():
     assert 1.9 < result.bound <= 2.0
     assert result.pvalue < 1e-8
     assert result.counts.runs_x == result.counts.runs_y == 100_000 - result.pilot_runs
-    assert str(result).startswith(f"REFUTED: epsilon >= {rounded_down(result.bound):g}, ")
+    assert str(result).startswith(f"REFUTED  <lambda>: epsilon >= {rounded_down(result.bound):g}, ")
     assert "claimed 1 (95% confidence)" in str(result)
     assert "times as likely on" in result.event_in_words
-    assert check(laplace(0.2), X, Y, claim=PureDP(1.0), runs=5_000, resolution=1e-6).is_refuted, "for any resolution"
+    assert check(laplace(0.2), X, Y, claim=PureDP(1.0), runs=5_000, detect=1e-6).is_refuted, "for any excess"
 
 
 def test_not_refuted_says_what_would_have_been_found():
-    result = check(laplace(), X, Y, claim=PureDP(1.0), runs=100_000, resolution=0.1, alpha=RARE)
+    result = check(laplace(), X, Y, claim=PureDP(1.0), runs=100_000, detect=0.1, alpha=RARE)
     assert result.verdict is Verdict.NOT_REFUTED
     assert 0.9 < result.bound <= 1.0
     assert result.pvalue > RARE
-    assert 0 < result.resolution < 0.1
-    assert f"minimum detectable excess: {result.resolution:.2g}" in str(result)
+    assert 0 < result.min_detectable_excess < 0.1
+    assert f"minimum detectable excess: {result.min_detectable_excess:.2g}" in str(result)
     assert result.pair.adjacency == "declared neighbours by the caller"
 
 
-@pytest.mark.parametrize(("runs", "resolution"), [(5_000, 0.001), (40, None)])
-def test_too_few_runs_are_inconclusive(runs, resolution):
-    claim = PureDP(1.0) if resolution else PureDP(5.0)
-    result = check(laplace(), X, Y, claim=claim, runs=runs, resolution=resolution)
+@pytest.mark.parametrize(("runs", "detect"), [(5_000, 0.001), (40, None)])
+def test_too_few_runs_are_inconclusive(runs, detect):
+    claim = PureDP(1.0) if detect else PureDP(5.0)
+    result = check(laplace(), X, Y, claim=claim, runs=runs, detect=detect)
     assert result.verdict is Verdict.INCONCLUSIVE
     assert f"too few runs for 95% confidence ({runs:,} per dataset)" in str(result)
-    assert ("requested: 0.001" in str(result)) == (resolution is not None)
+    assert ("requested: 0.001" in str(result)) == (detect is not None)
     assert "use more runs or another pair" in result.sentence
-    assert ("accept this with resolution=" in result.sentence) == math.isfinite(result.resolution)
-    assert math.isinf(result.resolution) == (resolution is None)
+    assert ("accept this with detect=" in result.sentence) == math.isfinite(result.min_detectable_excess)
+    assert math.isinf(result.min_detectable_excess) == (detect is None)
+
+
+def test_a_longer_pilot_draws_further_blocks(monkeypatch):
+    """Vectors have a quarter of the runs as their pilot, whose first tenth was drawn before they were seen."""
+    drawn, real = [], Plan.draw
+
+    def draw(plan, phase, side, number, size, *shape, **options):
+        drawn.append((phase, side, number, size))
+        return real(plan, phase, side, number, size, *shape, **options)
+
+    monkeypatch.setattr(Plan, "draw", draw)
+    result = check(lambda v, size, rng: v + rng.laplace(size=(size, 2)), 0, 1, claim=PureDP(1.0), runs=80_000, jobs=1)
+    assert result.pilot_runs == 20_000
+    numbers, sizes = zip(*(block[2:] for block in drawn if block[:2] == ("pilot", "y")), strict=True)
+    assert sum(sizes) == 20_000
+    assert [*numbers] == list(range(len(numbers)))
 
 
 @pytest.mark.parametrize(("scale", "verdict"), [(1.0, Verdict.NOT_REFUTED), (0.6, Verdict.REFUTED)])
@@ -180,6 +197,8 @@ def test_a_refutation_on_features_and_labels_says_what_a_tuple_means(scale):
 
     labels = np.arange(20)
     pair = ((np.ones((20, 2)), labels), (np.zeros((20, 2)), labels))
-    result = check(total, *pair, claim=PureDP(2.0), adjacency="replace", runs=2_000, jobs=1, bits=False, alpha=1e-6)
+    result = check(
+        total, *pair, claim=PureDP(2.0), adjacency="replace", runs=2_000, jobs=1, floating_point="ignore", alpha=1e-6
+    )
     assert result.is_refuted == (scale == 0.5)
     assert any("counts as one row for each array" in note for note in result.notes) == result.is_refuted

@@ -126,7 +126,7 @@ VERSIONS = {
 @pytest.mark.parametrize(("kind", "sequential"), [*((kind, False) for kind in VERSIONS), ("numbers", True)])
 def test_variants_pass_and_others_do_not(kind, sequential):
     old, variant, other = VERSIONS[kind]
-    options = {"runs": 1_000, "jobs": 1, "sequential": sequential, "bits": False}
+    options = {"runs": 1_000, "jobs": 1, "sequential": sequential, "floating_point": "ignore"}
     assert check_equivalence(old, variant, ROWS, alpha=RARE, **options).verdict is Verdict.NOT_REFUTED
     assert check_equivalence(old, other, ROWS, alpha=RARE, **options).is_refuted
 
@@ -146,11 +146,13 @@ def test_the_versions_are_named():
     def first(rows, size, rng):
         return rng.laplace(size=size)
 
-    found = check_equivalence(first, functools.partial(first), ROWS, runs=400, bits=False)
+    found = check_equivalence(first, functools.partial(first), ROWS, runs=400, floating_point="ignore")
     assert found.mechanism == "first, old and new"
     assert (found.pair.x, found.pair.y) == ("the old version first, on list of 3", "the new version first, on the same")
     assert "x is the old version first, y is the new version first" in str(found)
-    assert check_equivalence(first, laplace(), ROWS, runs=400, bits=False).mechanism == "first and <lambda>"
+    assert (
+        check_equivalence(first, laplace(), ROWS, runs=400, floating_point="ignore").mechanism == "first and <lambda>"
+    )
 
 
 def compare(old, new, margin=0.05, **options):
@@ -178,7 +180,7 @@ def test_equivalence_is_shown_refuted_or_open():
 
 def test_the_scope_is_said_with_every_upper_limit():
     numbers = compare(laplace(), laplace(), margin=0.1, runs=5_000)
-    assert numbers.scope == "for these 32 cells only; other events may differ by more"
+    assert numbers.scope == "for these 32 bins only; other events may differ by more"
     assert numbers.scope in str(numbers)
     assert numbers.scope in str(compare(laplace(), laplace(), margin=0.001, runs=5_000))
     few = compare(strings(0.3), strings(0.3), margin=0.1)
@@ -195,10 +197,10 @@ def test_outcomes_that_the_pilot_missed_count_as_different():
 
     found = compare(lambda rows, size, rng: rng.integers(2, size=size), leaking, margin=0.1)
     assert found.counts_unlisted
-    assert found.cells.count_y[-1] > 20
-    assert found.upper >= total_variation_upper(found.cells.count_x, found.cells.count_y, alpha=RARE / 2)
-    observed = sum(max(b - a, 0) for a, b in zip(found.cells.count_x, found.cells.count_y, strict=True))
-    assert found.upper > observed / found.cells.runs_x > rare / 2
+    assert found.bins.count_y[-1] > 20
+    assert found.upper >= total_variation_upper(found.bins.count_x, found.bins.count_y, alpha=RARE / 2)
+    observed = sum(max(b - a, 0) for a, b in zip(found.bins.count_x, found.bins.count_y, strict=True))
+    assert found.upper > observed / found.bins.runs_x > rare / 2
 
 
 def stuck(rows, size, rng):
@@ -239,7 +241,7 @@ def test_a_version_that_sorts_its_dataset_is_found(margin):
     assert [finding.check.value for finding in found.findings] == ["dataset-mutated"]
 
 
-BAD = [*({"margin": m} for m in (0, 1, math.nan, True)), *({"cells": c} for c in (0, 1, 2.5, 10**6)),
+BAD = [*({"margin": m} for m in (0, 1, math.nan, True)), *({"bins": c} for c in (0, 1, 2.5, 10**6)),
        *({"alpha": a} for a in (0, 1, 1e-9)), {"runs": 39}, {"seed": -1}, {"jobs": 0}, {"ignore": "x"}]  # fmt: skip
 
 
@@ -256,17 +258,35 @@ def test_a_difference_fails_a_test_that_asks_for_it():
     def new_count(rows, size, rng):
         return len(rows) + np.abs(rng.laplace(size=size))
 
-    same = check_equivalence(laplace(), laplace(), ROWS, runs=10_000, alpha=1e-5, sequential=True, bits=False)
+    same = check_equivalence(
+        laplace(), laplace(), ROWS, runs=10_000, alpha=1e-5, sequential=True, floating_point="ignore"
+    )
     assert same.raise_if_refuted() is same
-    assert check_equivalence(coin(0.3), coin(0.3), ROWS, margin=0.05, runs=40_000, cells=8).raise_if_refuted().is_shown
+    assert check_equivalence(coin(0.3), coin(0.3), ROWS, margin=0.05, runs=40_000, bins=8).raise_if_refuted().is_shown
     with pytest.raises(RefutedError, match=r"(?s)REFUTED.*x is the old version .*, y is the new version new_count"):
         check_equivalence(laplace(), new_count, ROWS, runs=4_000, alpha=1e-5).raise_if_refuted()
     with pytest.raises(InconclusiveError, match="Silence this check"):
-        check_equivalence(stuck, stuck, ROWS, runs=10_000, bits=False).raise_if_refuted()
+        check_equivalence(stuck, stuck, ROWS, runs=10_000, floating_point="ignore").raise_if_refuted()
 
 
 def test_options_of_the_other_comparison_are_refused():
-    with pytest.raises(OptionError, match="cells= counts outputs for a margin"):
-        check_equivalence(laplace(), laplace(), ROWS, cells=8)
+    with pytest.raises(OptionError, match="bins= counts outputs for a margin"):
+        check_equivalence(laplace(), laplace(), ROWS, bins=8)
     with pytest.raises(OptionError, match="sequential= is for a comparison without a margin"):
         check_equivalence(laplace(), laplace(), ROWS, margin=0.1, sequential=True)
+
+
+def test_versions_without_state_are_not_said_to_keep_any():
+    """A version that counts its calls does; the parcel in which both travel to a worker is new each time."""
+    calls = []
+
+    def plain(value, rng):
+        return value + rng.laplace()
+
+    def counting(value, rng):
+        calls.append(value)
+        return value + rng.laplace()
+
+    for versions, keeps in (((plain, plain), False), ((counting, plain), True)):
+        result = check_equivalence(*versions, 0, runs=400)
+        assert any("keeps state" in note for note in result.notes) is keeps

@@ -14,7 +14,9 @@ from dpaudit.audit.claims.claim import claim_at
 from dpaudit.audit.datasets.adjacency import Local
 from dpaudit.audit.datasets.domains import Answers
 from dpaudit.audit.errors import AdjacencyError, ClaimError, OptionError, UnknownOptionError
-from dpaudit.audit.procedures.check import ARGUMENTS, CheckOptions, Options, _pair, stated
+from dpaudit.audit.options import NAMED, OTHERS
+from dpaudit.audit.procedures.check import _pair, stated
+from dpaudit.audit.settings import explained
 from dpaudit.mechanisms import LaplaceMechanism
 
 FEW = {"runs": 400, "jobs": 1}
@@ -26,11 +28,12 @@ def noisy(rows, size, rng):
 
 def test_the_first_screen_of_the_help_is_what_a_call_thinks_of():
     named = [name for name in inspect.signature(dp.check).parameters if name != "options"]
-    assert named == ["mechanism", "x", "y", *ARGUMENTS]
+    assert named == ["mechanism", "x", "y", *NAMED]
     text = inspect.getdoc(dp.check) or ""
-    documented = re.findall(r"^(\w+)(?:, \w+)* : ", text, re.MULTILINE)
-    assert {*documented} == {*named, *Options.__dataclass_fields__} - {"x", "y"} | {"x"}
-    assert set(CheckOptions.__annotations__) == set(Options.__dataclass_fields__)
+    documented = re.findall(r"^(\w+)(?:, \w+)* : ", text.partition("\nReturns\n")[0], re.MULTILINE)
+    assert {*documented, "y"} == {*named}
+    assert all(f"`{name}`" in text for name in OTHERS), "the rest are named, and explained in settings"
+    assert {*explained()} == {*OTHERS, "profile", "runs", "search_runs"}
 
 
 @pytest.mark.parametrize(
@@ -82,9 +85,9 @@ def untouched(dataset, size, rng):
 
 
 REFUSED = [
-    ("alpha", 1e-12, "alpha="), ("runs", 39, "is not a number of runs"), ("seconds", 1.0, "sequential=True"),
+    ("alpha", 1e-12, "alpha="), ("runs", 39, "is not a number of runs"), ("bins", 1, "is not a number of bins"),
     ("name", "a\nb", r"name='a\\nb' is not a name; use one line of text"), ("on_interim", print, "on_interim is for"),
-    ("bits", np.array(["warn"]), 'is unknown; use "warn", True or False'),
+    ("floating_point", np.array(["warn"]), 'is unknown; use "warn", "test" or "ignore"'),
 ]  # fmt: skip
 
 
@@ -93,7 +96,7 @@ def test_a_value_that_cannot_be_is_refused_before_the_first_run(option, value, m
     """`tests/audit/test_options.py` gives all parameters of all functions such values."""
     with pytest.raises((OptionError, ClaimError), match=message):
         audit(untouched, **{"claim": 1.0, option: value})
-    if option in ("bits", "on_interim"):
+    if option in ("floating_point", "on_interim"):
         with pytest.raises(OptionError, match=message):
             search(untouched, **{"claim": 1.0, "adjacency": "local", option: value})
 
@@ -137,12 +140,12 @@ def test_an_audit_is_logged(caplog):
 
 
 def test_a_mechanism_that_ignores_its_data_is_wondered_at():
-    question = "no event told x from y in these runs; does the mechanism use its data?"
+    question = "no event distinguished x from y in these runs; does the mechanism use its data?"
 
     def ignores(rows, size, rng):
         return rng.laplace(size=size)
 
-    options = {"jobs": 1, "bits": False}
+    options = {"jobs": 1, "floating_point": "ignore"}
     assert question in dp.check(ignores, [1, 2], [1], claim=1.0, runs=100_000, **options).notes
     few = dp.check(ignores, [1, 2], [1], claim=1.0, runs=4_000, **options)
     assert question not in few.notes  # which do not rule out a tenth of the claim

@@ -11,7 +11,7 @@ import dpaudit as dp
 from dpaudit import check
 from dpaudit.audit.errors import MechanismError, OptionError
 from dpaudit.audit.events.outputs import as_outputs
-from dpaudit.audit.results.cell_result import CellCounts
+from dpaudit.audit.results.bin_result import BinCounts
 
 RNG = np.random.default_rng(1)
 FRAME = pd.DataFrame({"on_x": RNG.laplace(size=1_000), "on_y": RNG.laplace(size=1_000)})
@@ -27,7 +27,7 @@ SHAPES = {
 
 
 def checked(xs, ys, **options):
-    return dp.check_outputs(xs, ys, claim=dp.PureDP(0.5), bits=False, alpha=1e-6, **options)
+    return dp.check_outputs(xs, ys, claim=dp.PureDP(0.5), floating_point="ignore", alpha=1e-6, **options)
 
 
 def test_outputs_of_any_kind():
@@ -68,12 +68,12 @@ def test_a_function_is_given_all_outputs():
 @pytest.mark.parametrize(("width", "shape"), [(1, "vectors of 1"), (2, "vectors of 2")])
 def test_sides_of_different_shapes_are_noted(width, shape):
     values = FRAME["on_x"].to_numpy()
-    note = f"outputs are {shape} on x and single numbers on y, which alone tells x from y"
+    note = f"outputs are {shape} on x and single numbers on y, which by itself distinguishes x and y"
     result = checked(values.reshape(-1, width)[:100], values[:100])
     assert result.is_refuted
     assert any(each.startswith(note) for each in result.notes)
     same = checked(values.reshape(-1, width)[:100], values[::-1].reshape(-1, width)[:100])
-    assert not any("which alone tells" in each for each in same.notes)
+    assert not any("which by itself" in each for each in same.notes)
 
 
 LARGE = (500_000, 1_000_000, 184_000, 1_000_000)
@@ -110,11 +110,11 @@ def noisy(answer, size, rng):
     return answer + rng.normal(scale=0.8**0.5, size=size)
 
 
-@pytest.mark.parametrize("options", [{"cells": 16, "distance": 2}, {"sequential": True}], ids=str)
+@pytest.mark.parametrize("options", [{"bins": 16, "distance": 2}, {"sequential": True}], ids=str)
 def test_gaussian_noise(options):
     """At distance 2 and sensitivity 2 it has the same bound per step."""
     y = float(options.get("distance", 1))
-    result = check(noisy, 0.0, y, claim=CLAIM, runs=10_000, bits=False, jobs=1, **options)
+    result = check(noisy, 0.0, y, claim=CLAIM, runs=10_000, floating_point="ignore", jobs=1, **options)
     assert result.is_refuted
     assert 0.5 < result.bound < 0.625
     assert result.by_divergence is not None
@@ -136,12 +136,12 @@ def test_a_small_alpha_is_refused_by_the_number_passed():
 
 def test_intervals_of_cells_refute():
     names, on_x, on_y = ("a", "b", "c"), (7_000, 2_000, 1_000), (2_000, 3_000, 5_000)
-    counts = CellCounts(names=names, count_x=on_x, count_y=on_y, alpha=0.05, n_known=3, scope="s")
+    counts = BinCounts(names=names, count_x=on_x, count_y=on_y, alpha=0.05, n_known=3, scope="s")
     largest = np.log(5.0)
     assert 1.4 < counts.parameter_lower(dp.PureDP(1.0)) < largest
     assert counts.parameter_lower(dp.PureDP(1.0)) >= counts.maximum().lower
     assert counts.parameter_lower(dp.RenyiDP(2.0, 0.1)) >= counts.renyi_lower(2.0)
-    mirrored = CellCounts(names=names, count_x=on_y[::-1], count_y=on_x[::-1], alpha=0.05, n_known=3, scope="s")
+    mirrored = BinCounts(names=names, count_x=on_y[::-1], count_y=on_x[::-1], alpha=0.05, n_known=3, scope="s")
     delta = max(float(each.band().profile(1.0)[0]) for each in (counts, mirrored))
     assert counts.parameter_lower(dp.ApproxDP(1.0, 1e-3, bound_on="delta")) == pytest.approx(delta, rel=1e-6)
     for claim in (dp.PureDP(1.0), dp.ZeroConcentratedDP(0.5), dp.ApproxDP(1.0, 1e-3)):
@@ -154,11 +154,11 @@ def test_a_refutation_by_cells_is_said():
     def weights(answer, size, rng):
         return rng.choice(4, p=(0.4, 0.3, 0.2, 0.1) if answer else (0.1, 0.2, 0.3, 0.4), size=size)
 
-    result = check(weights, 0, 1, claim=dp.PureDP(1.0), runs=40_000, cells=4, jobs=1)
+    result = check(weights, 0, 1, claim=dp.PureDP(1.0), runs=40_000, bins=4, jobs=1)
     assert result.is_refuted
-    assert result.bound >= result.cells.parameter_lower(result.claim) > 1.0
+    assert result.bound >= result.bins.parameter_lower(result.claim) > 1.0
     shares = dict(result.error_budget.shares)
-    assert shares.keys() == {"event test", f"{result.net_events:,} plain events together", "cell intervals"}
+    assert shares.keys() == {"event test", f"{result.net_events:,} plain events together", "intervals of bins"}
     assert sum(shares.values()) == pytest.approx(0.05)
 
 

@@ -16,7 +16,7 @@ from dpaudit.audit.inference.event_test import Counts
 from dpaudit.audit.inference.guess_test import Guesses
 from dpaudit.audit.portfolio.choice import Choice
 from dpaudit.audit.power.alternatives import AsLikely, GaussianNoise, event_of, power_at
-from dpaudit.audit.power.joint_test_power import power_of_test, resolution, runs_needed
+from dpaudit.audit.power.joint_test_power import detectable_excess, power_of_test, runs_needed
 from dpaudit.audit.procedures.detectable_excess import (
     UNKNOWN,
     Learned,
@@ -25,7 +25,7 @@ from dpaudit.audit.procedures.detectable_excess import (
     detectable_sequentially,
     may_detect,
 )
-from dpaudit.audit.procedures.pilot import divided
+from dpaudit.audit.procedures.fixed_size import divided
 from dpaudit.audit.procedures.sequential import largest_bets, place_bets
 from dpaudit.audit.results.audit_result import OtherDirection
 from dpaudit.audit.sampling.pilot_and_batch_sizes import main_runs, with_pilot
@@ -62,9 +62,9 @@ def test_events_of_gaussian_noise_lie_under_the_stronger_claim(claim):
     ids=str,
 )
 def test_resolution_runs_and_power_agree(claim, alternative):
-    excess = resolution(claim, 30_000, 30_000, alternative, alpha=0.05, power=0.9)
+    excess = detectable_excess(claim, 30_000, 30_000, alternative, alpha=0.05, power=0.9)
     assert power_of_test(claim, 30_000, 30_000, alternative, excess, alpha=0.05) == pytest.approx(0.9, abs=0.03)
-    assert runs_needed(claim, alternative, resolution=excess, power=0.9, alpha=0.05) == pytest.approx(30_000, rel=0.08)
+    assert runs_needed(claim, alternative, excess=excess, power=0.9, alpha=0.05) == pytest.approx(30_000, rel=0.08)
 
 
 def test_a_rare_event_leaves_fewer_runs_to_count():
@@ -132,15 +132,18 @@ def test_the_largest_bet_is_near_the_one_with_which_wealth_grows_fastest(claim):
 
 
 def _refuted(mechanism, claim, seeds, **options):
-    return any(check(mechanism, 1.0, 0.0, claim=claim, seed=s, bits=False, jobs=1, **options).is_refuted for s in seeds)
+    return any(
+        check(mechanism, 1.0, 0.0, claim=claim, seed=s, floating_point="ignore", jobs=1, **options).is_refuted
+        for s in seeds
+    )
 
 
 def test_the_stated_excess_of_an_approximate_claim_is_found():
     claim, options = ApproxDP(1.0, 1e-3), {"runs": 20_000, "alpha": 0.05}
-    stated = check(GaussianMechanism(1.0, 1e-3), 1.0, 0.0, claim=claim, bits=False, jobs=1, **options)
-    assert stated.resolution_basis == "gaussian"
+    stated = check(GaussianMechanism(1.0, 1e-3), 1.0, 0.0, claim=claim, floating_point="ignore", jobs=1, **options)
+    assert stated.excess_basis == "gaussian"
     assert "Gaussian noise)" in str(stated)
-    broken = GaussianMechanism(1.0 + stated.resolution, 1e-3)
+    broken = GaussianMechanism(1.0 + stated.min_detectable_excess, 1e-3)
     assert _refuted(broken, claim, range(5), **options)  # none: probability 3e-7
 
 
@@ -264,8 +267,8 @@ def test_runs_are_equal_where_little_is_saved_and_for_a_test_of_both_directions(
 @pytest.mark.xfail(strict=True, reason="562 runs are planned, with 4 of 5 seeds")
 def test_a_plan_for_a_resolution_is_for_the_noise_that_the_pilot_shows():
     claim = ApproxDP(1.0, 1e-3)
-    result = check(GaussianMechanism(1.5, 1e-3), 1.0, 0.0, claim=claim, resolution=0.5, bits=False, jobs=1)
+    result = check(GaussianMechanism(1.5, 1e-3), 1.0, 0.0, claim=claim, detect=0.5, floating_point="ignore", jobs=1)
     assert result.is_refuted
     assert result.runs > 40_000  # the boundary's corner would have planned 9,000
-    laplace = check(LaplaceMechanism(1.0), 1.0, 0.0, claim=claim, resolution=0.5, bits=False, jobs=1)
+    laplace = check(LaplaceMechanism(1.0), 1.0, 0.0, claim=claim, detect=0.5, floating_point="ignore", jobs=1)
     assert laplace.runs < 10_000

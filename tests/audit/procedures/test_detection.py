@@ -77,7 +77,7 @@ def test_what_delta_allows_does_not_hide_a_rare_violation():
         value = np.where(u < (0.01 if d else 0.002), 50.0 + rng.random(size), value)
         return np.where(rng.random(size) < 1e-3, (1 if d else -1) * (1_000 + 10 * rng.random(size)), value)
 
-    result = check(leaks, 1, 0, claim=ApproxDP(1.0, 1e-3), runs=130_000, seed=0, jobs=1, bits=False)
+    result = check(leaks, 1, 0, claim=ApproxDP(1.0, 1e-3), runs=130_000, seed=0, jobs=1, floating_point="ignore")
     assert result.is_refuted  # of 110 other seeds with .80
 
 
@@ -90,7 +90,7 @@ def test_a_rare_leak_is_found(where):
         leak = leaks.get(where, math.nan if where == "without a number" else 0.3)
         return np.where((rng.random(size) < 0.003) & (dataset == 1), leak, dataset + rng.laplace(size=size))
 
-    result = check(leaky, 0, 1, claim=PureDP(1.0), runs=100_000, alpha=1e-5, seed=0, jobs=1, bits=False)
+    result = check(leaky, 0, 1, claim=PureDP(1.0), runs=100_000, alpha=1e-5, seed=0, jobs=1, floating_point="ignore")
     assert result.is_refuted
     assert result.more_likely_on == "y"
     assert result.bound > 1.5
@@ -108,7 +108,7 @@ def response(dataset, size, rng):
 
 
 def test_the_ledger_adds_up_and_the_bound_is_nearer():
-    result = check(laplace, 0, 1, claim=PureDP(1.0), runs=100_000, jobs=1, bits=False)
+    result = check(laplace, 0, 1, claim=PureDP(1.0), runs=100_000, jobs=1, floating_point="ignore")
     assert isinstance(result, FixedSizeResult)
     assert dict(result.error_budget.shares) == pytest.approx(
         {"event test": 0.04, f"{result.net_events:,} plain events together": 0.01}
@@ -128,7 +128,7 @@ def test_pvalues_are_those_of_the_event_test_scaled_from_its_share_to_all_of_alp
         return d + rng.laplace(scale=0.8, size=size)
 
     of_one, of_both = (
-        check(mechanism, 1, 0, claim=1.0, runs=4_000, seed=0, jobs=1, bits=False, cells=cells)
+        check(mechanism, 1, 0, claim=1.0, runs=4_000, seed=0, jobs=1, floating_point="ignore", bins=cells)
         for mechanism in (coin, noisy)
     )
     share = dict(of_one.test_shares)["event test"]
@@ -145,7 +145,7 @@ def test_pvalues_are_those_of_the_event_test_scaled_from_its_share_to_all_of_alp
 def test_false_alarms_of_all_tests_together():
     """45 audits of mechanisms that attain their claims, at .2; fails by chance with probability 1e-6."""
     audits = [
-        check(mechanism, 0, 1, claim=claim, runs=1_000, alpha=0.2, seed=seed, jobs=1, bits=False)
+        check(mechanism, 0, 1, claim=claim, runs=1_000, alpha=0.2, seed=seed, jobs=1, floating_point="ignore")
         for mechanism, claim in ((laplace, PureDP(1.0)), (response, PureDP(1.0)), (response, ApproxDP(1.0, 1e-6)))
         for seed in range(15)
     ]
@@ -161,7 +161,7 @@ def clamped_mean(rows, size, rng):
 @pytest.mark.parametrize("sequential", [False, True])
 def test_an_excess_beside_an_event_of_the_other_direction_at_the_claim_is_found(sequential):
     """One stretch exceeds the claim by seven standard errors of these runs."""
-    options = {"claim": 1.0, "adjacency": AddRemove(), "runs": 70_000, "jobs": 1, "bits": False}
+    options = {"claim": 1.0, "adjacency": AddRemove(), "runs": 70_000, "jobs": 1, "floating_point": "ignore"}
     result = check(clamped_mean, [1.0, 0.0], [1.0], seed=0, sequential=sequential, **options)
     assert result.is_refuted
     assert result.more_likely_on == "x"
@@ -172,7 +172,9 @@ def test_an_excess_beside_an_event_of_the_other_direction_at_the_claim_is_found(
 
 def crowded(p, seed, place="interval", q=0.05, epsilon=0.0, **options):
     """A mechanism with a place of probability p on x and q on y, audited."""
-    return check(CrowdedNoise(place, p, q), 1, 0, claim=PureDP(epsilon), seed=seed, jobs=1, bits=False, **options)
+    return check(
+        CrowdedNoise(place, p, q), 1, 0, claim=PureDP(epsilon), seed=seed, jobs=1, floating_point="ignore", **options
+    )
 
 
 @pytest.mark.parametrize(
@@ -233,7 +235,7 @@ BEYOND = {
 @pytest.mark.parametrize("name", BEYOND)
 def test_digits_beyond_those_of_a_double_are_read(name):
     """Doubles of all these numbers are the same on both datasets."""
-    options = {"runs": 1_000, "alpha": 1e-6, "seed": 1, "bits": False, "jobs": 1}
+    options = {"runs": 1_000, "alpha": 1e-6, "seed": 1, "floating_point": "ignore", "jobs": 1}
     assert check(BEYOND[name], 0, 1, claim=PureDP(1.0), **options).is_refuted
 
 
@@ -241,7 +243,7 @@ def test_a_result_names_what_was_not_examined():
     def wide(rows, size, rng):
         return rng.normal(size=(size, 66))
 
-    result = check(wide, [1], [1, 2], claim=PureDP(1.0), runs=400, jobs=1, bits=False)
+    result = check(wide, [1], [1, 2], claim=PureDP(1.0), runs=400, jobs=1, floating_point="ignore")
     assert any("of 66 parts of outputs" in note for note in result.notes)
 
 
@@ -274,45 +276,49 @@ def naive_pair(answer, rng):
 )  # fmt: skip
 def test_the_default_warns_and_the_option_refutes(mechanism, x, y, runs):
     options = {"claim": PureDP(1.0), "runs": runs, "jobs": 1}
-    warned, audited = (check(mechanism, x, y, alpha=a, bits=b, **options) for a, b in ((1e-7, "warn"), (0.05, True)))
+    warned, audited = (
+        check(mechanism, x, y, alpha=a, floating_point=b, **options) for a, b in ((1e-7, "warn"), (0.05, "test"))
+    )
     assert warned.verdict is Verdict.NOT_REFUTED
-    assert warned.low_bits.bound > 1.0
-    assert "WARNING: the low bits break the claim" in str(warned)
-    suite = Suite(title="bits", entries=(Entry(name="naive", result=warned),))
+    assert warned.floating_point_leak.bound > 1.0
+    assert "WARNING: a floating-point leak breaks the claim" in str(warned)
+    suite = Suite(title="leaks", entries=(Entry(name="naive", result=warned),))
     assert from_json(to_json(suite)) == suite
     assert audited.is_refuted
     assert mechanism is naive_pair or audited.bound > 5
     if mechanism is gridded_noise:
-        headline = str(audited).splitlines()[0]
-        assert re.search(r"; (0 of [\d,]+ guesses were incorrect|.* and 0 of [\d,]+ on [xy])$", headline)
+        zero = r" and 0 incorrect guesses in [\d,]+ runs$|: .* \b0 of [\d,]+ (?:runs on x, .*|on y)$"
+        assert re.search(zero, audited.seen)
     if mechanism is naive:
-        assert check(mechanism, x, y, alpha=1e-7, bits=False, **options).low_bits is None
+        assert check(mechanism, x, y, alpha=1e-7, floating_point="ignore", **options).floating_point_leak is None
 
 
 @pytest.mark.parametrize(
-    ("mechanism", "x", "y", "bits"),
+    ("mechanism", "x", "y", "floating_point"),
     [
-        (LaplaceMechanism(1.0), 0.3, 0.7, True), (GeometricMechanism(1.0), 0, 1, True),
+        (LaplaceMechanism(1.0), 0.3, 0.7, "test"), (GeometricMechanism(1.0), 0, 1, "test"),
         (GaussianMechanism(1.0, 0.01), 0.0, 1.0, "warn"),
     ],
 )  # fmt: skip
-def test_gridded_mechanisms_pass(mechanism, x, y, bits):
+def test_gridded_mechanisms_pass(mechanism, x, y, floating_point):
     """False alarms: at most 1e-7 for a verdict, and 1e-6 for a warning, three times."""
-    result = check(mechanism, x, y, claim=mechanism.claim, runs=50_000, alpha=1e-7, bits=bits, jobs=1)
+    result = check(
+        mechanism, x, y, claim=mechanism.claim, runs=50_000, alpha=1e-7, floating_point=floating_point, jobs=1
+    )
     assert result.verdict is Verdict.NOT_REFUTED
-    assert result.low_bits is None
+    assert result.floating_point_leak is None
 
 
 def test_sequential_audits_and_outputs_from_elsewhere_look_as_well():
     sequential = check(naive, 0.0, 1.0, claim=PureDP(1.0), runs=4_000, alpha=1e-7, sequential=True, jobs=1)
-    assert sequential.low_bits is not None
-    found = check(naive, 0.0, 1.0, claim=PureDP(1.0), runs=4_000, sequential=True, bits=True, jobs=1)
+    assert sequential.floating_point_leak is not None
+    found = check(naive, 0.0, 1.0, claim=PureDP(1.0), runs=4_000, sequential=True, floating_point="test", jobs=1)
     assert found.stopped == "refuted"
     assert found.runs < 2_000
     rng = np.random.default_rng(0)
     given = [naive(answer, 10_000, rng) for answer in (0.0, 1.0)]
-    assert check_outputs(*given, claim=PureDP(1.0), alpha=1e-7).low_bits is not None
-    assert check_outputs(*given, claim=PureDP(1.0), bits=True).is_refuted
+    assert check_outputs(*given, claim=PureDP(1.0), alpha=1e-7).floating_point_leak is not None
+    assert check_outputs(*given, claim=PureDP(1.0), floating_point="test").is_refuted
 
 
 def test_the_sign_of_zero_is_a_low_bit():
@@ -322,7 +328,9 @@ def test_the_sign_of_zero_is_a_low_bit():
         noise = np.rint(rng.laplace(size=size))
         return np.where(noise <= 0.0, -0.0 if answer else 0.0, noise)
 
-    warned, audited = (check(sign, 0, 1, claim=PureDP(1.0), runs=3_000, bits=bits, jobs=1) for bits in ("warn", True))
+    warned, audited = (
+        check(sign, 0, 1, claim=PureDP(1.0), runs=3_000, floating_point=b, jobs=1) for b in ("warn", "test")
+    )
     assert not warned.is_refuted
-    assert "output is −0.0" in str(warned.low_bits)
+    assert "output is −0.0" in str(warned.floating_point_leak)
     assert audited.is_refuted

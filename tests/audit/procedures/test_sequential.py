@@ -1,5 +1,6 @@
 """Sequential audits: valid at every interim analysis, the same on any number of workers, within the time allowed."""
 
+import itertools
 import math
 import time
 from functools import partial
@@ -17,6 +18,7 @@ from dpaudit import (
     check,
 )
 from dpaudit.audit.health.findings import FALSE_ALARM
+from dpaudit.audit.procedures import sequential
 from dpaudit.audit.procedures.sequential import grid_of_members
 from dpaudit.audit.sampling.pilot_and_batch_sizes import batch_sizes, late_batches
 
@@ -72,7 +74,16 @@ def test_false_alarms_over_all_looks():
     alarms = 0
     for seed in range(20):
         result = check(
-            bit, 0, 1, claim=PureDP(1.0), alpha=0.3, runs=200, sequential=True, seed=seed, jobs=1, bits=False
+            bit,
+            0,
+            1,
+            claim=PureDP(1.0),
+            alpha=0.3,
+            runs=200,
+            sequential=True,
+            seed=seed,
+            jobs=1,
+            floating_point="ignore",
         )
         alarms += result.is_refuted
     assert alarms <= binom.isf(1e-7, 20, 0.3)
@@ -80,13 +91,15 @@ def test_false_alarms_over_all_looks():
 
 def test_a_broken_claim_is_refuted_early():
     """Measured over 100 seeds: median 137 runs, and 196 for nine in ten."""
-    result = check(doubled, 0.0, 1.0, claim=PureDP(1.0), sequential=True, jobs=1, bits=False)
+    result = check(doubled, 0.0, 1.0, claim=PureDP(1.0), sequential=True, jobs=1, floating_point="ignore")
     assert result.is_refuted
     assert result.stopped == "refuted"
     assert result.pvalue <= result.alpha
     assert result.bound > 1.0
     assert result.runs <= 300
-    slow = check(partial(laplace, epsilon=1.3), 0.0, 1.0, claim=PureDP(1.0), sequential=True, jobs=1, bits=False)
+    slow = check(
+        partial(laplace, epsilon=1.3), 0.0, 1.0, claim=PureDP(1.0), sequential=True, jobs=1, floating_point="ignore"
+    )
     assert slow.is_refuted
     assert all(look.pvalue > slow.alpha for look in slow.interim_analyses[:-1])
 
@@ -101,7 +114,7 @@ def leak(dataset, size, rng):
 @pytest.mark.parametrize("most", [200_000, 1_000])
 def test_the_event_shown_is_the_one_that_refutes(monkeypatch, most):
     monkeypatch.setattr("dpaudit.audit.procedures.sequential._KEPT", most)
-    result = check(leak, 0, 1, claim=PureDP(1.0), sequential=True, runs=50_000, bits=False, jobs=1)
+    result = check(leak, 0, 1, claim=PureDP(1.0), sequential=True, runs=50_000, floating_point="ignore", jobs=1)
     assert result.is_refuted
     counts = (result.counts.count_x, result.counts.count_y)[:: 1 if result.more_likely_on == "x" else -1]
     assert counts[0] > 10
@@ -110,7 +123,7 @@ def test_the_event_shown_is_the_one_that_refutes(monkeypatch, most):
 
 
 def test_workers_do_not_change_a_number():
-    options = {"claim": PureDP(1.9), "runs": 1_000, "sequential": True, "seed": 3, "bits": False}
+    options = {"claim": PureDP(1.9), "runs": 1_000, "sequential": True, "seed": 3, "floating_point": "ignore"}
     assert check(one_noisy_value, 0.0, 1.0, jobs=1, **options) == check(one_noisy_value, 0.0, 1.0, jobs=2, **options)
 
 
@@ -119,7 +132,17 @@ def test_batches_beyond_what_is_kept_are_counted_alike(monkeypatch):
     monkeypatch.setattr("dpaudit.audit.procedures.sequential._KEPT", 2_000)
     monkeypatch.setattr("dpaudit.audit.procedures.sequential._KEPT_NUMBERS", 2_000)
     one, two = (
-        check(laplace, 0.0, 1.0, claim=PureDP(1.0), runs=100_000, sequential=True, jobs=jobs, seed=4, bits=False)
+        check(
+            laplace,
+            0.0,
+            1.0,
+            claim=PureDP(1.0),
+            runs=100_000,
+            sequential=True,
+            jobs=jobs,
+            seed=4,
+            floating_point="ignore",
+        )
         for jobs in (1, 2)
     )
     assert one == two
@@ -138,7 +161,7 @@ def test_the_final_test_finds_what_an_audit_of_fixed_size_finds():
         is_rare = rng.random(size) < (0.05 if dataset else 0.01)
         return np.where(is_rare, 50.0 + rng.random(size), rng.laplace(size=size))
 
-    result = check(leak, 0, 1, claim=PureDP(1.0), runs=4_500, sequential=True, seed=2, jobs=1, bits=False)
+    result = check(leak, 0, 1, claim=PureDP(1.0), runs=4_500, sequential=True, seed=2, jobs=1, floating_point="ignore")
     assert result.is_refuted
     assert result.is_closed
     assert result.pvalue <= result.alpha
@@ -158,16 +181,41 @@ def test_an_audit_that_is_stopped_has_no_final_test():
 
 
 def test_an_audit_that_is_stopped_before_its_planned_runs_does_not_reach_its_resolution():
-    options = {"claim": PureDP(1.0), "sequential": True, "resolution": 0.1, "bits": False}
+    options = {"claim": PureDP(1.0), "sequential": True, "detect": 0.1, "floating_point": "ignore"}
     result = check(laplace, 0.0, 1.0, **options, on_interim=lambda look: look.runs > 200)
     assert result.stopped == "request"
-    assert (result.verdict, result.requested_resolution) == (Verdict.INCONCLUSIVE, 0.1)
+    assert (result.verdict, result.detect) == (Verdict.INCONCLUSIVE, 0.1)
+
+
+def test_bets_follow_what_later_runs_show(monkeypatch):
+    """Beyond the kept runs nothing is learned, but frequencies are known better whenever the counted runs double."""
+    monkeypatch.setattr("dpaudit.audit.procedures.sequential._KEPT", 1_000)
+    monkeypatch.setattr("dpaudit.audit.procedures.sequential._KEPT_NUMBERS", 1_000)
+    behind, real = [], sequential.largest_bets
+
+    def largest(lines, seen):
+        behind.append(seen[0][2])
+        return real(lines, seen)
+
+    monkeypatch.setattr(sequential, "largest_bets", largest)
+    check(laplace, 0.0, 1.0, claim=PureDP(1.0), runs=20_000, sequential=True, floating_point="ignore", jobs=1)
+    counted = [runs for runs in behind if runs > 1_000 + 60]  # the last kept batch may pass the limit
+    assert len(counted) >= 4
+    assert all(2.0 * first <= after for first, after in itertools.pairwise(counted))
+    assert 2 * counted[-1] > 20_000 - 1_060
 
 
 def test_looks_tell_the_course():
     seen = []
     result = check(
-        laplace, 0.0, 1.0, claim=PureDP(1.0), runs=1_000, sequential=True, on_interim=seen.append, bits=False
+        laplace,
+        0.0,
+        1.0,
+        claim=PureDP(1.0),
+        runs=1_000,
+        sequential=True,
+        on_interim=seen.append,
+        floating_point="ignore",
     )
     assert len(seen) == len(result.interim_analyses)
     assert (
@@ -182,6 +230,20 @@ def test_looks_tell_the_course():
     assert result.bound == bounds[-1]
 
 
+@pytest.mark.parametrize(("seed", "decisive"), [(0, "bets"), (2, "final test")])
+def test_the_larger_bound_of_bets_and_final_test_counts(seed, decisive):
+    seen, options = (
+        [],
+        {"claim": PureDP(1.5), "runs": 200, "seed": seed, "sequential": True, "floating_point": "ignore"},
+    )
+    result = check(laplace, 0.0, 1.0, on_interim=seen.append, **options)
+    assert result.is_closed
+    assert result.bound > 0.0
+    assert result.pvalue <= seen[-1].pvalue
+    assert (result.bound == seen[-1].bound) == (decisive == "bets")
+    assert result.bound >= seen[-1].bound
+
+
 def test_health_checks_share_their_error_over_the_looks(monkeypatch):
     """Half of the error goes to the last planned interim analysis, the other half to all looks at which the audit may
     stop.
@@ -192,8 +254,8 @@ def test_health_checks_share_their_error_over_the_looks(monkeypatch):
         shares.append(alpha / FALSE_ALARM)
         return ()
 
-    monkeypatch.setattr("dpaudit.audit.procedures.check.examine", examined)
-    options = {"claim": PureDP(1.0), "runs": 200, "sequential": True, "bits": False}
+    monkeypatch.setattr("dpaudit.audit.procedures.audit.examine", examined)
+    options = {"claim": PureDP(1.0), "runs": 200, "sequential": True, "floating_point": "ignore"}
     n_interim_analyses = len(check(laplace, 0.0, 1.0, **options).interim_analyses)
     stops = range(2, n_interim_analyses, 8)
     for stop in stops:
@@ -210,9 +272,9 @@ def test_a_mechanism_that_says_nothing_is_tested_on_a_common_event():
     def noise(dataset, size, rng):
         return rng.laplace(size=size)
 
-    result = check(noise, 0.0, 1.0, claim=PureDP(1.0), runs=5_000, sequential=True, bits=False)
+    result = check(noise, 0.0, 1.0, claim=PureDP(1.0), runs=5_000, sequential=True, floating_point="ignore")
     assert result.verdict is Verdict.NOT_REFUTED
-    assert result.resolution < 2.0
+    assert result.min_detectable_excess < 2.0
 
 
 @pytest.fixture
@@ -229,15 +291,21 @@ def slow(monkeypatch):
 
 
 def audited(mechanism, **options):
-    options = {"claim": PureDP(1.0), "adjacency": AddRemove(), "sequential": True, "jobs": 1, "bits": False} | options
+    options = {
+        "claim": PureDP(1.0),
+        "adjacency": AddRemove(),
+        "sequential": True,
+        "jobs": 1,
+        "floating_point": "ignore",
+    } | options
     return check(mechanism, [1, 1], [1], **options)
 
 
 @pytest.mark.parametrize(
     ("options", "verdict", "stopped", "least", "most"),
     [
-        ({"seconds": 200, "resolution": 0.1}, Verdict.INCONCLUSIVE, "time", 190, 203),
-        ({"seconds": 10_000, "resolution": 1.0}, Verdict.NOT_REFUTED, "runs", 0, 1_000),
+        ({"seconds": 200, "detect": 0.1}, Verdict.INCONCLUSIVE, "time", 190, 203),
+        ({"seconds": 10_000, "detect": 1.0}, Verdict.NOT_REFUTED, "runs", 0, 1_000),
         ({"seconds": 1_000, "claim": PureDP(0.2)}, Verdict.REFUTED, "refuted", 0, 500),
     ],
     ids=str,
@@ -251,10 +319,10 @@ def test_what_ends_an_audit_first(slow, options, verdict, stopped, least, most):
         assert "requested: 0.1" in str(result)
         assert "time limit reached" in str(result)
     elif verdict is Verdict.NOT_REFUTED:
-        assert 0.6 < result.resolution <= 1.0
+        assert 0.6 < result.min_detectable_excess <= 1.0
 
 
 @pytest.mark.parametrize("sequential", [False, True])
 def test_a_claim_near_the_largest_double_is_audited_without_a_warning(sequential):
-    result = check(laplace, 0.0, 1.0, claim=PureDP(1e308), runs=400, sequential=sequential, bits=False)
+    result = check(laplace, 0.0, 1.0, claim=PureDP(1e308), runs=400, sequential=sequential, floating_point="ignore")
     assert result.verdict is Verdict.INCONCLUSIVE

@@ -17,7 +17,7 @@ AUDIT = FixedSizeResult(
     mechanism="noisy count", claim=PureDP(1.0), event=Intervals(((-math.inf, -0.25),)), more_likely_on="x",
     pair=Pair(x="3 rows", y="2 rows", difference="row 2 removed", adjacency="add/remove", distance=1),
     counts=Counts(count_x=600, runs_x=950, count_y=200, runs_y=951), alpha=0.05, pvalue=0.01, bound=1.25,
-    resolution=0.5, power=0.95, runs=1_000, pilot_runs=49, seed=7, notes=("one", "two"),
+    min_detectable_excess=0.5, power=0.95, runs=1_000, pilot_runs=49, seed=7, notes=("one", "two"),
     versions=(("dpaudit", "0.1.0"), ("numpy", "2.0.0")), environment={"seconds": 1.5},
 )  # fmt: skip
 STATEMENT = StatementResult(
@@ -41,17 +41,17 @@ CANARIES = CanaryResult(
     claim=ApproxDP(1.0, 1e-5),
     claim_source="accountant",
     adjacency="add-remove",
-    coins="independent",
+    inclusion="independent",
     canaries=1_000,
     included=489,
     guesses=CanaryGuesses(canaries=1_000, numbers=(10, 100, 1_000), right=(10, 96, 700)),
     tests=TESTS,
-    carried=TESTS[1],
+    deciding_test=TESTS[1],
     alpha=0.05,
     pvalue=1e-10,
     bound=1.9345,
-    resolution=0.25,
-    ceiling=5.6,
+    min_detectable_excess=0.25,
+    max_attainable_bound=5.6,
     seed=7,
     sketch=ScoreSketch(
         edges=(-1.0, 0.0, 1.0, 2.0), inside=(100, 89, 300), outside=(300, 111, 100), said_out=-0.5, said_in=1.5

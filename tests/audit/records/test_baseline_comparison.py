@@ -110,7 +110,7 @@ def test_a_mechanism_with_other_noise_has_changed():
         ({"claim": PureDP(2.0)}, "the claim was 1-DP and is 2-DP"),
         ({"runs": 10_000}, "the runs on each dataset fell from 20,000 to 10,000"),
         ({"alpha": 1e-6}, "alpha was 1e-05 and is 1e-06, so smaller deviations go undetected"),
-        ({"bits": False}, "the setting for low bits was warn and is False"),
+        ({"floating_point": "ignore"}, "the setting for floating-point leaks was warn and is ignore"),
         ({"bound": 1.5, "pvalue": 1e-9}, "the verdict was not refuted and is refuted"),
     ],
 )

@@ -57,7 +57,7 @@ from dpaudit.audit.health.findings import Finding, HealthCheck
 from dpaudit.audit.inference.divergence_test import DivergenceTest
 from dpaudit.audit.inference.event_test import Counts
 from dpaudit.audit.inference.guess_test import Guesses
-from dpaudit.audit.portfolio.low_bits import LowBits
+from dpaudit.audit.portfolio.floating_point_leaks import FloatingPointLeak
 from dpaudit.audit.records import json_codec
 from dpaudit.audit.records.json_codec import SCHEMA, TYPES, Opaque, from_json, load, save, to_json, told_apart
 from dpaudit.audit.records.json_schema import json_schema, schema_text
@@ -66,7 +66,7 @@ from dpaudit.audit.results.audit_result import (
     InterimAnalysis,
     OtherDirection,
 )
-from dpaudit.audit.results.cell_result import CellCounts
+from dpaudit.audit.results.bin_result import BinCounts
 from dpaudit.audit.results.statement_result import Point, Series
 from dpaudit.audit.sampling.object_identity import Provenance
 
@@ -80,7 +80,7 @@ COUNTS = Counts(count_x=1, runs_x=10, count_y=2, runs_y=10)
 
 RESULT = dataclasses.replace(
     AUDIT, event=Intervals(((-INF, -0.1), (2.0, INF)), others=True), more_likely_on="y", counts=COUNTS, pvalue=0.5,
-    bound=0.1, resolution=INF, runs=20, pilot_runs=10, seed=2**80, notes=(), versions=(),
+    bound=0.1, min_detectable_excess=INF, runs=20, pilot_runs=10, seed=2**80, notes=(), versions=(),
 )  # fmt: skip
 STATEMENT = dataclasses.replace(
     TWO_POINTS, notes=("note",), versions=(("numpy", "2.0"),),
@@ -90,8 +90,8 @@ SERIES = Series(
     x_name="t", y_name="Pr", x=(1.0, 2.0), estimate=(0.5, NAN), lower=(0.4, 0.0), upper=(0.6, INF), stated=(0.5, 0.1),
     intervals="Clopper-Pearson",
 )  # fmt: skip
-BITS = LowBits(Scored(LowestBit(Number()), Intervals(((-INF, -53.0),))), "x", COUNTS, 9.5, "epsilon")
-CELLS = CellCounts(names=("a", "b"), count_x=(3, 1), count_y=(1, 3), alpha=0.005, n_known=1, scope="cells")
+BITS = FloatingPointLeak(Scored(LowestBit(Number()), Intervals(((-INF, -53.0),))), "x", COUNTS, 9.5, "epsilon")
+CELLS = BinCounts(names=("a", "b"), count_x=(3, 1), count_y=(1, 3), alpha=0.005, n_known=1, scope="cells")
 RECOUNT = Recount(
     event=RESULT.event, counts=COUNTS, forms=(("number", 10, 9), ("None", 0, 1)), looked_at=10, seed=2**63,
     stream="baseline main",
@@ -101,7 +101,10 @@ ROW = ReplayRow(
     loss="1", finding="",
 )  # fmt: skip
 ENTRY = Entry(
-    name="é", result=dataclasses.replace(RESULT, findings=(Finding(HealthCheck.NONSTATIONARY, "odd"),), low_bits=BITS),
+    name="é",
+    result=dataclasses.replace(
+        RESULT, findings=(Finding(HealthCheck.NONSTATIONARY, "odd"),), floating_point_leak=BITS
+    ),
     expected=Verdict.REFUTED, exact=INF, note="n", experiment="laplace",
     recounts=(RECOUNT, Recount(event=None, counts=None, forms=(), looked_at=10)),
     accepted=Accepted(reason="known", until="2027-06-30", up_to=2),
@@ -192,12 +195,18 @@ OPPOSITE = OtherDirection(
     guesses=Guesses(right=4, wrong=2, runs=18),
 )
 RESULTS = [
-    {"cells": CELLS, "bits": True, "ignored": ("no-power",), "notes": ("n",), "provenance": Provenance(where="m:f")},
-    {"low_bits": BITS, "bits": False, "requested_resolution": 0.5},
+    {
+        "bins": CELLS,
+        "floating_point": "test",
+        "ignored": ("no-power",),
+        "notes": ("n",),
+        "provenance": Provenance(where="m:f"),
+    },
+    {"floating_point_leak": BITS, "floating_point": "ignore", "detect": 0.5},
     {"sketch": Sketch((), (0.1, INF), (1, 2, 3), (0, 0, 2**60))},
     {"opposite": OPPOSITE, "event": Apart(HALF_LINE, Outcomes((1,)))},
     {"divergence": DivergenceTest(order=1.5, way="both ways", bins=9, alpha=0.04, pvalue=1.0, bound=0.0, estimate=0.4)},
-    {"requested_resolution": None, "seed": 0, "versions": (("numpy", "2.0"),), "is_reproducible": False},
+    {"detect": None, "seed": 0, "versions": (("numpy", "2.0"),), "is_reproducible": False},
     {"bound": INF, "pvalue": 0.0, "seed": 2**53 + 1, "findings": (Finding(HealthCheck.NONSTATIONARY, "“odd” ε"),)},
     {"pair": dataclasses.replace(RESULT.pair, distance=np.int64(2), contents=("[1]", "é"))},
 ]
@@ -246,7 +255,7 @@ def test_no_type_is_left_out_above():
     assert [name for name in TYPES if f'"type": "{name}"' not in text] == []
 
 
-ONE = audit(findings=(Finding(HealthCheck.NONSTATIONARY, "odd"),), low_bits=BITS)
+ONE = audit(findings=(Finding(HealthCheck.NONSTATIONARY, "odd"),), floating_point_leak=BITS)
 TEXT, BODY = to_json(ONE), body_of(SUITE)
 ENTRY_AT = ("suite", "entries", 0)
 RESULT_AT = (*ENTRY_AT, "result")

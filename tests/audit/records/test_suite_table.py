@@ -43,7 +43,7 @@ def test_the_row_of_an_audit():
         "claim_type": "PureDP", "parameter_name": "epsilon", "claimed_parameter": 1.0, "adjacency": "add/remove",
         "distance": 1.0, "difference": "row 2 removed", "verdict": "refuted", "expected": "not refuted",
         "is_met": False, "bound": 1.25, "estimate": RESULT.estimate, "exact": 1.5, "alpha": 0.05, "pvalue": 0.01,
-        "adjusted_pvalue": 0.02, "resolution": 0.5, "power": 0.95, "event": RESULT.event_in_words,
+        "adjusted_pvalue": 0.02, "min_detectable_excess": 0.5, "power": 0.95, "event": RESULT.event_in_words,
         "more_likely_on": "x", "count_x": 600, "runs_x": 950, "count_y": 200, "runs_y": 951, "runs": 1_000,
         "pilot_runs": 49, "seed": 7, "is_reproducible": True, "notes": "one; two", "accepted": str(ACCEPTED),
         "seconds": 1.5, "versions": "dpaudit 0.1.0, numpy 2.0.0",
@@ -114,7 +114,7 @@ def test_without_pandas_the_error_names_the_extra(monkeypatch):
 
 KEPT = replace(REFUTED, bound=0.8, pvalue=0.3)
 HALVES = tuple(replace(test, alpha=test.alpha / 2) for test in KEPT.tests)
-STRICTER = replace(KEPT, alpha=KEPT.alpha / 2, tests=HALVES, carried=HALVES[1])
+STRICTER = replace(KEPT, alpha=KEPT.alpha / 2, tests=HALVES, deciding_test=HALVES[1])
 
 
 def suite(result, **options):
@@ -123,7 +123,11 @@ def suite(result, **options):
 
 @pytest.mark.parametrize(
     "changes",
-    [{}, {"sketch": None, "resolution": math.inf}, {"coins": "fixed", "adjacency": "replace", "notes": ("n",)}],
+    [
+        {},
+        {"sketch": None, "min_detectable_excess": math.inf},
+        {"inclusion": "fixed", "adjacency": "replace", "notes": ("n",)},
+    ],
     ids=["all", "no sketch", "pairs"],
 )
 def test_a_file_restores_an_equal_result(changes, tmp_path):
@@ -144,8 +148,8 @@ def test_an_impossible_table_of_guesses_is_refused():
 
 def test_a_row_and_a_flat_dict_have_bound_ceiling_and_guesses():
     expected = {
-        "kind": "canaries", "bound": 1.9345, "ceiling": 5.6, "claimed_parameter": 1.0, "canaries": 1_000,
-        "included": 489, "guesses": 100, "right_guesses": 96, "runs": 1, "coins": "independent",
+        "kind": "canaries", "bound": 1.9345, "max_attainable_bound": 5.6, "claimed_parameter": 1.0, "canaries": 1_000,
+        "included": 489, "guesses": 100, "right_guesses": 96, "runs": 1, "inclusion": "independent",
     }  # fmt: skip
     (row,) = rows(suite(REFUTED, expected=Verdict.REFUTED))
     assert row.items() >= (expected | {"is_met": True}).items()
@@ -161,7 +165,7 @@ def test_a_row_and_a_flat_dict_have_bound_ceiling_and_guesses():
         (KEPT, replace(KEPT, claim=PureDP(2.0)), "the claim was (1, 1e-05)-DP and is 2-DP"),
         (KEPT, replace(KEPT, canaries=500, included=250), "the canaries fell from 1,000 to 500"),
         (KEPT, STRICTER, "alpha was 0.05 and is 0.025, so smaller deviations go undetected"),
-        (KEPT, replace(KEPT, coins="fixed", adjacency="replace"), "the adjacency was add-remove and is replace"),
+        (KEPT, replace(KEPT, inclusion="fixed", adjacency="replace"), "the adjacency was add-remove and is replace"),
     ],
     ids=["equal", "bound", "verdict", "claim", "canaries", "alpha", "adjacency"],
 )

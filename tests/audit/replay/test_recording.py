@@ -19,7 +19,7 @@ from scipy import stats
 
 from dpaudit import GaussianDP, noise_primitive, replay
 from dpaudit.audit.errors import MechanismError
-from dpaudit.audit.replay.primitives import _numpy_states
+from dpaudit.audit.replay.recorded_run import _numpy_states
 from dpaudit.audit.replay.replay_result import FindingKind, ReplayVerdict
 from dpaudit.audit.replay.tape import active_tape
 

@@ -10,14 +10,17 @@ from collections import Counter, defaultdict, deque
 from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
 
+import networkx as nx
 import numpy as np
 import pytest
 from scipy import stats
 
 from dpaudit import ApproxDP, GaussianDP, PureDP, TradeOffCurve, noise_primitive, replay
+from dpaudit.audit.datasets.contents import NotCopied, kept, same_form, same_output
 from dpaudit.audit.replay.distributions import Distribution, is_within
-from dpaudit.audit.replay.output_values import NotCopied, kept, same_form, same_output
 from dpaudit.audit.replay.replay_result import ReplayVerdict
+
+from ..stand_ins import Tensor
 
 BOUNDED, EXCESS, UNDETERMINED = ReplayVerdict.BOUNDED, ReplayVerdict.EXCESS, ReplayVerdict.UNDETERMINED
 X, Y = [1, 2, 9], [1, 2]
@@ -98,6 +101,7 @@ def noon(mark):
         lambda mark: with_mark(np.ones(1).view(MarkedArray), mark),
         lambda mark: with_mark(Slotted([1.0]), mark),
         lambda mark: Lenient(mark),
+        lambda mark: with_mark(Tensor([1.0]), mark),
         lambda mark: defaultdict(int if mark == "a" else float),
         lambda mark: deque([1.0], maxlen=ord(mark)),
         named_columns,
@@ -126,6 +130,7 @@ def test_what_an_output_holds_beside_its_numbers(make):
         (None, None, True),
         (print, print, None),
         (object(), object(), None),
+        (nx.path_graph(2), nx.path_graph(2), None),
     ],
 )
 def test_outputs_are_compared_in_form_and_numbers(first, second, is_same):

@@ -38,7 +38,7 @@ def results():
         "audit": audit,
         "sequential": check(noisy, 0, 1, claim=1.0, sequential=True, runs=400, jobs=1),
         "refuted": search.audit,
-        "too few": dataclasses.replace(audit, requested_resolution=0.01),
+        "too few": dataclasses.replace(audit, detect=0.01),
         "search": search,
         "statement": statement,
         "wrong statement": dataclasses.replace(statement, points=wrong),
@@ -117,7 +117,8 @@ def test_a_dict_says_the_verdict_in_plain_values(results):
 @pytest.mark.parametrize("kind", ["refuted", "search", "statement", "canaries", "equivalent"])
 def test_a_card_has_the_verdict_and_needs_nothing_else(results, kind):
     card = results[kind]._repr_html_()
-    assert f"<strong>{html.escape(results[kind].sentence)}</strong>" in card
+    first = getattr(results[kind], "headline", results[kind].sentence)
+    assert f"<strong>{html.escape(first)}</strong>" in card
     assert not any(part in card for part in ("<script", "<link", "http://", "url(http"))
     assert ("<svg" in card) == (kind not in ("equivalent", "different"))
 

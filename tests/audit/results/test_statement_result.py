@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from dpaudit.audit.errors import OptionError
-from dpaudit.audit.results.audit_result import Verdict
 from dpaudit.audit.results.statement_result import Point, StatementResult
+from dpaudit.audit.results.verdict import Verdict
 
 
 def result(*points, largest_width=math.inf):

@@ -17,16 +17,11 @@ from dpaudit import ApproxDP, GaussianDP, PrivacyProfile, PureDP, RenyiDP, Trade
 from dpaudit.audit.events.events import Intervals
 from dpaudit.audit.inference.event_test import Counts
 from dpaudit.audit.inference.guess_test import Guesses
-from dpaudit.audit.results.audit_result import (
-    FixedSizeResult,
-    OtherDirection,
-    Pair,
-    SequentialResult,
-    bound_beside_claim,
-    largest_excess,
-)
+from dpaudit.audit.results.audit_result import FixedSizeResult, OtherDirection, Pair, SequentialResult
+from dpaudit.audit.results.verdict import bound_beside_claim, largest_excess
+from dpaudit.audit.sampling.object_identity import Provenance
 from dpaudit.claims import NFoldComposition, ProbabilityPreservation
-from dpaudit.reports.plain_text import other_way
+from dpaudit.reports.plain_text import found, other_way
 
 CLAIMS = [
     PureDP(1.0), ApproxDP(1.0, 0.1), ApproxDP(1.0, 0.1, bound_on="delta"), GaussianDP(1.0), RenyiDP(2.0, 0.3),
@@ -42,7 +37,7 @@ def audited(claim, kind=FixedSizeResult, **given):
         "mechanism": "m", "pair": Pair(x="", y="", difference="", adjacency="", distance=1.0),
         "event": Intervals(((-math.inf, 0.5),)), "more_likely_on": "x", "alpha": 0.05, "pvalue": 0.01,
         "counts": Counts(count_x=10, runs_x=FULL, count_y=10, runs_y=FULL), "bound": claim.parameter + 1e-3,
-        "resolution": 0.1, "power": 0.95, "runs": FULL, "pilot_runs": 0, "seed": 1,
+        "min_detectable_excess": 0.1, "power": 0.95, "runs": FULL, "pilot_runs": 0, "seed": 1,
     }  # fmt: skip
     return kind(claim=claim, **(fields | given))
 
@@ -68,21 +63,17 @@ counts = st.one_of(st.sampled_from([0, 1, FULL - 1, FULL]), st.integers(0, FULL)
 def test_no_sentence_contradicts_its_counts(claim, count_x, count_y, more_likely_on, runs_y):
     count_y = runs_y if count_y == FULL else count_y
     result = refuted(claim, count_x, count_y, more_likely_on, runs_y)
-    on, runs, text = {"x": count_x, "y": count_y}, {"x": FULL, "y": runs_y}, result.sentence
+    on, runs, text = {"x": count_x, "y": count_y}, {"x": FULL, "y": runs_y}, str(result)
     share = {side: on[side] / runs[side] for side in on}
 
     assert "infinite" not in text
-    seen = re.search(
-        r"; (the event|outputs outside the event) in ([\d,]+) of ([\d,]+) runs on ([xy]) and ([\d,]+) of ([\d,]+) on",
-        text,
-    )
-    assert (seen is not None) == math.isinf(result.estimate)
-    if seen is not None:
-        first, of_first, second, of_second = (int(seen[n].replace(",", "")) for n in (2, 3, 5, 6))
-        side, is_outside = seen[4], seen[1] != "the event"
-        other = "y" if side == "x" else "x"
-        assert (of_first, of_second) == (runs[side], runs[other])
-        assert (first, second) == tuple(runs[s] - on[s] if is_outside else on[s] for s in (side, other))
+    (line,) = re.findall(r"^  .*runs on x.*$", text, re.MULTILINE)
+    seen = re.fullmatch(r"  (all but )?(.*): ([\d,]+) of ([\d,]+) runs on x, ([\d,]+) of ([\d,]+) on y", line)
+    first, of_first, second, of_second = (int(seen[n].replace(",", "")) for n in (3, 4, 5, 6))
+    assert (seen[2], of_first, of_second) == (str(result.event), runs["x"], runs["y"])
+    assert (first, second) == tuple(runs[s] - on[s] if seen[1] else on[s] for s in "xy")
+    assert not seen[1] or math.isinf(result.estimate)
+    if math.isinf(result.estimate):
         assert min(first, second) == 0
         # It is the reason: with one run in every set that was empty the estimate is finite.
         less = {s: min(max(h, 1), runs[s] - 1) for s, h in on.items()}
@@ -126,21 +117,25 @@ STOPS = [
     {"stopped": "refuted"},
     {"stopped": "refuted", "is_closed": True, "final_alpha": 1e-8},
     {"stopped": "time"},
-    {"stopped": "request", "requested_resolution": 0.001234},
+    {"stopped": "request", "detect": 0.001234},
 ]
 
 
 @pytest.mark.parametrize("stop", [None, *STOPS], ids=str)
 def test_lines_of_a_verdict_have_at_most_120_characters(stop):
     kind, more = (FixedSizeResult, {}) if stop is None else (SequentialResult, {"interim_analyses": (), **stop})
-    for claim, resolution, excess in product(CLAIMS, [0.0012, math.inf], [-0.001234, 0.001234]):
-        found = {"bound": max(0.0, claim.parameter + excess), "resolution": resolution, "resolution_basis": "common"}
+    for claim, least, excess in product(CLAIMS, [0.0012, math.inf], [-0.001234, 0.001234]):
+        found = {
+            "bound": max(0.0, claim.parameter + excess),
+            "min_detectable_excess": least,
+            "excess_basis": "common",
+        }
         result = audited(claim, kind, counts=ALL_WRONG, **found, **LONG, **more)
         verdict, *others = str(result).split("\n")
-        assert verdict.startswith(f"{result.verdict.value.upper()}: ")
+        assert verdict.startswith(f"{result.verdict.value.upper()}  m: ")
         assert max(map(len, (verdict, *others))) <= 120
-        # Nothing is lost in the lines, and what is not part of the sentence follows it.
-        assert " ".join(str(result).split()) == " ".join([result.sentence, *result.remarks])
+        # Nothing is lost in the lines, and what is not part of the first sentence follows it.
+        assert " ".join(str(result).split()) == " ".join(" ".join([result.headline, *result.details]).split())
         assert all(line.startswith("  ") for line in others)
 
 
@@ -212,8 +207,71 @@ def test_an_audit_that_would_miss_twice_the_claim_is_inconclusive(claim):
     most = largest_excess(claim)
     assert most == claim.parameter or claim.parameter == 0.0
     held = {"bound": 0.0, "counts": Counts(count_x=10, runs_x=FULL, count_y=10, runs_y=FULL)}
-    assert audited(claim, resolution=most, **held).verdict is Verdict.NOT_REFUTED
-    missed = audited(claim, resolution=1.01 * most, **held)
+    assert audited(claim, min_detectable_excess=most, **held).verdict is Verdict.NOT_REFUTED
+    missed = audited(claim, min_detectable_excess=1.01 * most, **held)
     assert missed.verdict is Verdict.INCONCLUSIVE
-    accepted = float(re.search(r"resolution=(\S+)$", missed.sentence)[1])
-    assert audited(claim, resolution=1.01 * most, requested_resolution=accepted, **held).verdict is Verdict.NOT_REFUTED
+    accepted = float(re.search(r"detect=(\S+)$", missed.sentence)[1])
+    assert audited(claim, min_detectable_excess=1.01 * most, detect=accepted, **held).verdict is Verdict.NOT_REFUTED
+
+
+@pytest.mark.parametrize("excess", [1e-9, 1e-4, 0.004, 0.0099, 0.02, 1.0])
+@pytest.mark.parametrize("claim", [0.7, 0.9996, 1.0, 3.0])
+def test_an_early_stop_prints_no_bound_that_equals_the_claim_to_three_digits(claim, excess):
+    bound, counts = claim * (1.0 + excess), Counts(count_x=300, runs_x=FULL, count_y=10, runs_y=FULL)
+    stopped = {"interim_analyses": (), "stopped": "refuted", "counts": counts}
+    early = audited(PureDP(claim), SequentialResult, bound=bound, **stopped)
+    line = str(early).split("\n")[0]
+    is_shown = re.match(rf"REFUTED  m: epsilon >= (\S+), claimed {claim:.4g} ", line)
+    assert bool(is_shown) == (excess > 0.01)
+    if is_shown:
+        assert f"{float(is_shown[1]):.3g}" != f"{claim:.3g}"
+    else:
+        assert line.startswith(
+            f"REFUTED  m: epsilon more than the claimed {claim:.4g} (95% confidence), about 3.4; stopped"
+        )
+        assert f"epsilon > {claim:.4g}," in repr(early)
+        assert found(early) == f"ε > {claim:.4g}"
+    late = audited(PureDP(claim), SequentialResult, bound=bound, is_closed=True, **stopped)
+    assert re.match(
+        r"REFUTED  m: epsilon (>=|>) \S+, claimed .*, by the final test after 1,000 runs per dataset", str(late)
+    )
+
+
+@pytest.mark.parametrize("estimate", [1.004, 1.06, 3.04, 12.3])
+def test_a_rough_estimate_is_shown_only_if_it_exceeds_the_claim(estimate):
+    """The first event's shares are p = e^ε q, so the point estimate is ε."""
+    q = 0.5 * math.exp(-estimate)
+    counts = Counts(count_x=5 * 10**14, runs_x=10**15, count_y=round(q * 10**15), runs_y=10**15)
+    early = audited(PureDP(1.0), SequentialResult, bound=1.001, counts=counts, interim_analyses=(), stopped="refuted")
+    assert early.estimate == pytest.approx(estimate, rel=1e-6)
+    about = re.search(r"about (\S+);", str(early))
+    assert (about[1] if about else None) == {1.06: "1.1", 3.04: "3.0", 12.3: "12"}.get(estimate)
+
+
+def test_a_refutation_is_followed_by_a_replay_of_the_code():
+    code = Provenance(where="mine:m", fingerprint="0" * 16)
+    for claim, said in (
+        (PureDP(0.5), "claim=0.5"), (ApproxDP(1.0, 1e-5), "claim=(1, 1e-05)"), (GaussianDP(1.0), "claim=claim"),
+        (PureDP(0.5).group(2), "claim=0.5, distance=2"),
+    ):  # fmt: skip
+        result = audited(claim, bound=2.0 * claim.parameter, provenance=code)
+        assert result.next_step == f"replay(m, x, y, {said}) looks for the line that leaks"
+        assert str(result).endswith(f"\n  next: {result.next_step}")
+    assert "replay(mechanism, x, y" in audited(PureDP(1.0), bound=2.0, provenance=code, mechanism="a b").next_step
+    for other in (None, Provenance(where="mine:f"), Provenance(where="mine.program:Program", fingerprint="0" * 16)):
+        assert audited(PureDP(1.0), bound=2.0, provenance=other).next_step == ""
+    assert audited(PureDP(1.0), bound=1.001, provenance=code).next_step == "", "which is to be audited again"
+
+
+def test_the_guesses_of_a_refutation_name_the_event_of_each_dataset():
+    counts = Counts(count_x=300, runs_x=FULL, count_y=100, runs_y=FULL)
+    other = OtherDirection(
+        event=Intervals(((0.6, math.inf),)), counts=counts.swapped(), guesses=Guesses(right=59, wrong=20, runs=190)
+    )
+    said = "59 correct and 20 incorrect guesses in 190 runs"
+    for more_likely_on, events in (
+        ("x", "x if output ≤ 0.5, y if output ≥ 0.6"),
+        ("y", "x if output ≥ 0.6, y if output ≤ 0.5"),
+    ):
+        result = audited(PureDP(1.0), bound=2.0, counts=counts, opposite=other, more_likely_on=more_likely_on)
+        assert str(result).split("\n")[1] == f"  {events}: {said}"

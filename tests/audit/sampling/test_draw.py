@@ -143,7 +143,7 @@ def grows(dataset, size, rng):
 def test_a_shape_that_changes_names_block_and_seed():
     work = plan(grows, seed=11, jobs=2)
     with pytest.raises(
-        MechanismError, match=r"grows returned outputs of shape \(2,\) .*block \d+ of the main runs on"
+        MechanismError, match=r"grows returned outputs of shape \(2,\) .*chunk \d+ of the main runs on"
     ) as e:
         count_events(work, POSITIVE, SHAPES, 2_000_000)
     assert e.value.facts["shape"] == (2,)

@@ -23,7 +23,7 @@ def block(dataset, size, rng):
 
 
 @pytest.mark.parametrize(
-    "kind", [{"sequential": True, "claim": dpaudit.RenyiDP(4.0, 1.0)}, {"cells": 8, "claim": dpaudit.GaussianDP(1.0)}]
+    "kind", [{"sequential": True, "claim": dpaudit.RenyiDP(4.0, 1.0)}, {"bins": 8, "claim": dpaudit.GaussianDP(1.0)}]
 )
 def test_an_audit_is_the_same(kind):
     options = SETTINGS | {"runs": 200} | kind

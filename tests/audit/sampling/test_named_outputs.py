@@ -55,7 +55,7 @@ def named_column(answer, size, rng):
 
 
 def test_events_and_files_have_the_names_with_any_workers(tmp_path):
-    options = {"claim": dp.PureDP(1.0), "runs": 200, "alpha": 1e-6, "bits": False}
+    options = {"claim": dp.PureDP(1.0), "runs": 200, "alpha": 1e-6, "floating_point": "ignore"}
     result, other = (dp.check(as_dataclass, 0.0, 4.0, jobs=jobs, **options) for jobs in (1, 2))
     assert result == other
     assert result.is_refuted
@@ -76,14 +76,14 @@ def test_blocks_are_compared_by_the_names_of_columns():
     def labelled(answer, size, rng):
         return pd.DataFrame({"a": rng.laplace(size=size)}, index=[answer] * size)
 
-    options = {"claim": dp.PureDP(1.0), "runs": 600, "jobs": 1, "bits": False}
+    options = {"claim": dp.PureDP(1.0), "runs": 600, "jobs": 1, "floating_point": "ignore"}
     assert dp.check(named, 0, 1, **options).is_refuted
     assert dp.check(labelled, 1, 2, **options).is_refuted
     assert not dp.check(reordered, 0, 1, **options).is_refuted
 
 
 def test_outputs_drawn_elsewhere_are_compared_by_name(rng):
-    options = {"claim": dp.PureDP(1.0), "alpha": 1e-6, "bits": False}
+    options = {"claim": dp.PureDP(1.0), "alpha": 1e-6, "floating_point": "ignore"}
     result = dp.check_outputs(structured(0.0, 400, rng), structured(4.0, 400, rng), **options)
     assert result.is_refuted
     assert "mean_age" in result.event_in_words
@@ -109,7 +109,7 @@ def ages(block):
     return block["mean_age"]
 
 
-OPTIONS = {"claim": dp.PureDP(1.0), "runs": 200, "alpha": 1e-6, "bits": False}
+OPTIONS = {"claim": dp.PureDP(1.0), "runs": 200, "alpha": 1e-6, "floating_point": "ignore"}
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_every_procedure_audits_the_part(rng):
     assert not same.is_refuted, "only another part differs"
     result = dp.check_equivalence(frame, frame, 0, margin=0.9, output=ages, runs=400, jobs=1)
     assert ", output " in result.new
-    options = {"claim": dp.PureDP(1.0), "alpha": 1e-6, "bits": False}
+    options = {"claim": dp.PureDP(1.0), "alpha": 1e-6, "floating_point": "ignore"}
     drawn = frame(0.0, 400, rng), frame(1.0, 400, rng)
     assert dp.check_outputs(*drawn, **options).is_refuted
     assert not dp.check_outputs(*drawn, output="mean_age", **options).is_refuted
@@ -147,7 +147,7 @@ def test_the_noise_of_a_part_is_checked():
     result = dp.check_noise(frame, 3.0, noise=dp.noise.LaplaceNoise(1.0), answer=3.0, **part)
     assert not result.is_refuted
     assert 'output "mean_age" adds independent' in result.statement
-    counts = dp.check(frame, 0, 3.0, claim=9.0, cells=4, **part).cells
+    counts = dp.check(frame, 0, 3.0, claim=9.0, bins=4, **part).bins
     assert 1.0 < counts.maximum().lower < 3.0
 
 
@@ -177,7 +177,7 @@ def stops(dataset, rng):
 
 def test_an_exception_that_would_end_a_worker_is_named():
     """A worker receives no signal, so the mechanism raised it; this thread passes on what may be a key press."""
-    said = r"raised Stop and would end the audit.*in block \d+ of the pilot"
+    said = r"raised Stop and would end the audit.*in chunk \d+ of the pilot"
     with pytest.raises(MechanismError, match=said):
         dp.check(stops, 0, 1, claim=dp.PureDP(1.0), runs=4_000, seed=1, jobs=2)
     with pytest.raises(Stop):
@@ -226,7 +226,7 @@ def named_counts(rows, rng):
 
 
 def test_keys_of_any_class_work_in_other_processes_and_files(tmp_path):
-    result = dp.check(named_counts, 9, 0, claim=dp.PureDP(1.0), runs=200, jobs=2, bits=False)
+    result = dp.check(named_counts, 9, 0, claim=dp.PureDP(1.0), runs=200, jobs=2, floating_point="ignore")
     assert result.is_refuted
     dp.save(result, tmp_path / "result.json")
     assert dp.load(tmp_path / "result.json").entries[0].result.event_in_words == result.event_in_words

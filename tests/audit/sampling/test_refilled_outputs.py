@@ -12,6 +12,8 @@ import pytest
 
 from dpaudit import check, check_outputs
 from dpaudit.audit.errors import MechanismError
+from dpaudit.audit.events.events import ColumnCells, Intervals
+from dpaudit.audit.events.scores import Number
 from dpaudit.audit.sampling.block_plan import Plan
 from dpaudit.audit.sampling.draw import count_events, draw_block, draw_pilot
 from dpaudit.audit.sampling.sampler import as_sampler
@@ -111,10 +113,18 @@ def test_a_block_that_is_filled_again_is_what_it_was_when_it_was_returned(mechan
     assert not np.array_equal(first, second)
 
 
-def test_a_block_that_is_only_counted_is_not_copied():
-    sampler = as_sampler(in_array)
-    drawn = [sampler.draw(0.0, 50, np.random.default_rng(0), is_kept=kept) for kept in (False, True)]
-    assert [np.shares_memory(each, BLOCK) for each in drawn] == [True, False]
+def test_blocks_that_are_filled_again_are_counted_as_they_were_when_they_were_returned():
+    """Blocks are counted several together, after later calls."""
+    event, cells = Intervals(((0.75, math.inf),)), ColumnCells((Number(),), ((0.25, 0.5, 1.5),))
+    counted = [
+        count_events(
+            Plan(as_sampler(mechanism), 0.0, 1.0, seed=1, block=100, jobs=1), event, None, 950, partitions=(cells,)
+        )
+        for mechanism in (in_array, lambda dataset, size, rng: dataset + rng.random(size))
+    ]
+    for again, fresh in zip(*counted, strict=True):
+        assert again.contents == fresh.contents
+        assert again.stretches.tolist() == fresh.stretches.tolist()
 
 
 KEPT = [0]

@@ -165,7 +165,7 @@ def test_an_exception_in_a_block_names_the_mechanism_and_its_cause():
         raise ZeroDivisionError("oops")
 
     with pytest.raises(
-        MechanismError, match="broken raised ZeroDivisionError: oops while drawing a block of 5 runs"
+        MechanismError, match="broken raised ZeroDivisionError: oops while drawing a chunk of 5 runs"
     ) as e:
         draw(broken)
     assert isinstance(e.value.__cause__, ZeroDivisionError)

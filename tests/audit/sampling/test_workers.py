@@ -133,7 +133,7 @@ def test_workers_that_start_print_no_traceback(tmp_path):
     assert errors.rstrip().endswith("KeyboardInterrupt")
 
 
-SETTINGS = {"claim": PureDP(1.0), "jobs": 1, "seed": 1, "bits": False}
+SETTINGS = {"claim": PureDP(1.0), "jobs": 1, "seed": 1, "floating_point": "ignore"}
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,7 @@ def looped(dataset, rng):
 
 
 def audited(mechanism=looped, runs=400, **options):
-    return check(mechanism, 0.0, 1.0, claim=PureDP(1.0), runs=runs, seed=3, bits=False, **options)
+    return check(mechanism, 0.0, 1.0, claim=PureDP(1.0), runs=runs, seed=3, floating_point="ignore", **options)
 
 
 def same(result, other):
@@ -216,7 +216,7 @@ def same(result, other):
 
 def test_every_backend_gives_the_same(two_workers):
     """Also with cells, in which workers count; threads and processes are those of this machine."""
-    for options in ({}, {"mechanism": noisy, "runs": 150_000, "cells": 8}):
+    for options in ({}, {"mechanism": noisy, "runs": 150_000, "bins": 8}):
         alone = audited(jobs=1, **options)
         for backend in ("dask", "threading", "loky"):
             with joblib.parallel_config(backend, **({} if backend == "dask" else {"n_jobs": 2})):

@@ -14,8 +14,7 @@ from dpaudit.audit.replay.registered import registered_names
 from dpaudit.audit.replay.replay_findings import visible_loss
 from dpaudit.audit.sampling.sampler import as_sampler
 from dpaudit.audit.search.candidates import Candidate
-from dpaudit.audit.search.successive_halving import _pattern_for, _survivors
-from dpaudit.audit.search.trial import PairScore, Trial
+from dpaudit.audit.search.successive_halving import PairScore, Trial, _pattern_for, _survivors
 
 FEW = {"claim": 1.0, "adjacency": "add-remove", "runs": 2_000, "search_runs": 2_000, "jobs": 1}
 

@@ -11,7 +11,7 @@ import dpaudit as dp
 from dpaudit.audit.errors import AdjacencyError
 from dpaudit.audit.events.outputs import as_outputs
 from dpaudit.audit.search.not_finite import with_special_numbers
-from dpaudit.audit.search.trial import coupled_difference
+from dpaudit.audit.search.successive_halving import coupled_difference
 from dpaudit.audit.sensitivity.check_sensitivity import _apart, _error_of
 
 
@@ -71,7 +71,14 @@ def test_pairs_that_show_nothing_do_not_outrank_one_that_leaks():
     given = [([0.0] * rows, [0.0] * (rows + 1)) for rows in range(7)]
     refuted = 0
     for seed in range(3):
-        options = {"claim": dp.PureDP(1.0), "runs": 1_500, "search_runs": 3_000, "jobs": 1, "bits": False, "seed": seed}
+        options = {
+            "claim": dp.PureDP(1.0),
+            "runs": 1_500,
+            "search_runs": 3_000,
+            "jobs": 1,
+            "floating_point": "ignore",
+            "seed": seed,
+        }
         found = dp.find_worst_pair(released_above_four, dp.Rows(most=7), adjacency=dp.AddRemove(), **options)
         assert found.is_refuted
         refuted += dp.find_worst_pair(released_above_four, given, **options).is_refuted
@@ -79,7 +86,7 @@ def test_pairs_that_show_nothing_do_not_outrank_one_that_leaks():
 
 
 NOISE = np.random.default_rng(0).laplace(size=40)
-OPTIONS = {"claim": dp.PureDP(1.0), "runs": 2_000, "search_runs": 10_000, "jobs": 1, "bits": False}
+OPTIONS = {"claim": dp.PureDP(1.0), "runs": 2_000, "search_runs": 10_000, "jobs": 1, "floating_point": "ignore"}
 
 
 def outputs(values):
@@ -169,7 +176,7 @@ def test_pairs_that_fail_keep_the_budget_and_are_reported(search_runs):
     assert sum(watched) == found.runs + 2 * 400
 
 
-few = {"claim": 1.0, "runs": 2_000, "search_runs": 4_000, "jobs": 1, "bits": False, "alpha": 1e-6}
+few = {"claim": 1.0, "runs": 2_000, "search_runs": 4_000, "jobs": 1, "floating_point": "ignore", "alpha": 1e-6}
 
 
 def clamped(rows):
@@ -252,11 +259,13 @@ def with_own_noise(rows):
         (with_own_noise, dp.Rows(), "NaN"),
         (noisy(shortened), dp.Rows(values=(-1.0, 0.5, 1.0)), "inf"),
         (noisy(inverted), dp.Rows(), "-0.0"),
+        (noisy(report), dp.Answers(low=0.0, high=1.0), "NaN"),
         (noisy(ages), dp.Tables(AGES), None),
     ],
 )
 def test_a_special_number_that_passes_a_clamp_refutes(mechanism, domain, number):
-    found = dp.find_worst_pair(mechanism, domain, adjacency="add-remove", **few)
+    adjacency = "local" if isinstance(domain, dp.Answers) else "add-remove"
+    found = dp.find_worst_pair(mechanism, domain, adjacency=adjacency, **few)
     assert found.is_refuted
     assert number is None or (number in found.audit.notes[0] and "leave it out with" in found.audit.notes[0])
 

@@ -16,7 +16,7 @@ import pytest
 from dpaudit import AddRemove, Answers, Replace, Rows, UserLevel, Values, Verdict, check_sensitivity
 from dpaudit.audit.datasets.adjacency import as_adjacency
 from dpaudit.audit.errors import AuditError, DatasetError, InconclusiveError, MechanismError, RefutedError
-from dpaudit.audit.sensitivity.query_answer import answer_of, change_between
+from dpaudit.audit.sensitivity.check_sensitivity import answer_of, change_between
 from dpaudit.domains import Graphs, Within
 from dpaudit.mechanisms import query_sensitivity
 

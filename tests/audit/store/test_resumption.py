@@ -80,7 +80,7 @@ def test_a_batch_that_was_cut_goes_on_where_it_was(tmp_path, drawn, monkeypatch,
         assert len(drawn) < len(own) + 20
     runs = [look.runs for look in before]
     assert not set(runs) <= set(np.cumsum(batch_sizes(10**6)).tolist())  # some batch was interrupted
-    whole = audited(mechanism, tmp_path, seconds=1e6, resolution=None, on_interim=lambda look: look.runs > 700)
+    whole = audited(mechanism, tmp_path, seconds=1e6, detect=None, on_interim=lambda look: look.runs > 700)
     assert whole.interim_analyses[: len(before)] == before
     assert whole.stopped == "request"
 

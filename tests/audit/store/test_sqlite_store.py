@@ -21,7 +21,7 @@ from dpaudit.audit.store import store_settings
 from dpaudit.audit.store.sqlite_store import FILE, Store, checksum, unpacked
 
 CLAIM = PureDP(1.0)
-MODES = {"fixed": {}, "sequential": {"sequential": True}, "cells": {"cells": 8}}
+MODES = {"fixed": {}, "sequential": {"sequential": True}, "cells": {"bins": 8}}
 
 
 def laplace(dataset, size, rng):
@@ -181,7 +181,7 @@ def test_randomness_of_its_own_is_kept_too(tmp_path):
     ("options", "said"),
     [
         ({"seed": 6}, "seed: 5 there, 6 here"), ({"alpha": 0.01}, "alpha: 0.05 there, 0.01 here"),
-        ({"claim": PureDP(2.0)}, "claim: 1-DP "), ({"bits": True}, "bits: warn there, True here"),
+        ({"claim": PureDP(2.0)}, "claim: 1-DP "), ({"floating_point": "test"}, "floating_point: warn there, test here"),
     ],
 )  # fmt: skip
 def test_another_audit_is_refused_with_the_difference(tmp_path, options, said):
@@ -219,7 +219,9 @@ def test_a_mechanism_that_fails_leaves_what_was_drawn(tmp_path):
             raise ValueError("out of order")
         return laplace(dataset, size, rng)
 
-    with pytest.raises(MechanismError, match=r'dpaudit\.draw_block\(mechanism, y, "main", "y", 243, 204, seed=5\)'):
+    with pytest.raises(
+        MechanismError, match=r'dpaudit\.results\.draw_block\(mechanism, y, "main", "y", 243, 204, seed=5\)'
+    ):
         audited(failing, store=tmp_path, runs=300_000, name="it")
     with Store(tmp_path) as store:
         assert not store.is_empty

@@ -22,7 +22,7 @@ def laplace(answer, size, rng):
 
 
 def audited(store, mechanism=laplace):
-    return check(mechanism, 0.0, 1.0, claim=1.0, runs=400, jobs=1, bits=False, store=store)
+    return check(mechanism, 0.0, 1.0, claim=1.0, runs=400, jobs=1, floating_point="ignore", store=store)
 
 
 def contents(folder):
@@ -157,7 +157,8 @@ class Connection:
         return killing(self, name) if name in ("execute", "executemany") else getattr(self.real, name)
 real, sqlite3.connect = sqlite3.connect, Connection
 def laplace(answer, size, rng): return answer + rng.laplace(size=size)
-print(repr(check(laplace, 0.0, 1.0, claim=1.0, runs=200, jobs=1, bits=False, store=sys.argv[1] or None).evidence))
+options = {"runs": 200, "jobs": 1, "floating_point": "ignore"}
+print(repr(check(laplace, 0.0, 1.0, claim=1.0, store=sys.argv[1] or None, **options).evidence))
 """
 
 
@@ -171,12 +172,12 @@ def killed(folder, number):
 def test_the_store_of_a_killed_audit_is_resumed(tmp_path):
     """Killed in a transaction of blocks: the journal is the store's, and is used."""
     assert killed(tmp_path, 15) == (-signal.SIGKILL, "")
-    whole = check(laplace, 0.0, 1.0, claim=1.0, runs=200, jobs=1, bits=False)
+    whole = check(laplace, 0.0, 1.0, claim=1.0, runs=200, jobs=1, floating_point="ignore")
     assert killed(tmp_path, 10**9) == (0, f"{whole.evidence!r}\n")
 
 
-OPTIONS = {"claim": PureDP(1.0), "runs": 150_000, "jobs": 1, "seed": 5, "bits": False}
-FULL = r"audit\.sqlite cannot grow, because the disk is full, but earlier blocks are saved; make room and resume"
+OPTIONS = {"claim": PureDP(1.0), "runs": 150_000, "jobs": 1, "seed": 5, "floating_point": "ignore"}
+FULL = r"audit\.sqlite cannot grow, because the disk is full, but earlier chunks are saved; make room and resume"
 
 
 def noisy_answer(dataset, size, rng):

@@ -6,9 +6,15 @@ from scipy.stats import binom
 from dpaudit import PureDP
 from dpaudit.audit.events.events import Intervals
 from dpaudit.audit.inference.event_test import Counts, pvalue
-from dpaudit.audit.portfolio import low_bits
+from dpaudit.audit.portfolio import floating_point_leaks
 from dpaudit.audit.portfolio.choice import Choice
-from dpaudit.audit.portfolio.low_bits import _KINDS, _LENGTHS, FALSE_WARNING, LowBits, look_at_bits
+from dpaudit.audit.portfolio.floating_point_leaks import (
+    _KINDS,
+    _LENGTHS,
+    FALSE_WARNING,
+    FloatingPointLeak,
+    floating_point_leak_in,
+)
 
 
 def leaky(bit_is_set, rng):
@@ -19,14 +25,16 @@ def leaky(bit_is_set, rng):
 def test_the_shares_of_the_lengths_add_up_to_the_probability_that_is_printed():
     assert f"{FALSE_WARNING:g}" == "1e-06"
     event = Intervals(((0.5, np.inf),))
-    assert "false with probability at most 1e-06" in str(LowBits(event, "x", Counts(**QUARTERS), 2.0, "epsilon"))
+    assert "false with probability at most 1e-06" in str(
+        FloatingPointLeak(event, "x", Counts(**QUARTERS), 2.0, "epsilon")
+    )
 
 
 QUARTERS = {"count_x": 1, "runs_x": 4, "count_y": 1, "runs_y": 4}
 
 
 def critical_counts(n, alpha):
-    """For each number of counts on y, the least counts on x, of n runs on each side, that refute 1-DP; n + 1 if none
+    """For each count on y, the least count on x, of n runs on each side, that refute 1-DP; n + 1 if none
     do.
     """
     found, least = [], 0
@@ -36,7 +44,7 @@ def critical_counts(n, alpha):
             if pvalue(counts, PureDP(1.0), alpha=alpha) <= alpha:
                 break
             least += 1
-        found.append(least)  # with more counts on y it is as large or larger
+        found.append(least)  # with a larger count on y it is as large or larger
     return np.array(found)
 
 
@@ -59,16 +67,18 @@ def test_the_exact_size_of_the_union_of_the_shortest_lengths():
 
 def test_a_planted_leak_is_found_at_every_length_that_can_show_it(monkeypatch):
     """Each time at the share of the error probability of which the exact size is that of the union."""
-    levels, real = [], low_bits.parameter_lower
-    monkeypatch.setattr(low_bits, "parameter_lower", lambda *a, alpha: levels.append(alpha) or real(*a, alpha=alpha))
+    levels, real = [], floating_point_leaks.parameter_lower
+    monkeypatch.setattr(
+        floating_point_leaks, "parameter_lower", lambda *a, alpha: levels.append(alpha) or real(*a, alpha=alpha)
+    )
     rng = np.random.default_rng(12)
     x, y = leaky(np.ones(20_000, bool), rng), leaky(np.zeros(20_000, bool), rng)
     choice = Choice(Intervals(((0.0, np.inf),)), "x", 1, 1, 2)
     for length in (60, 450, 20_000):
-        found = look_at_bits(x[:length], y[:length], PureDP(0.1), choice)
+        found = floating_point_leak_in(x[:length], y[:length], PureDP(0.1), choice)
         assert found is not None, length
         assert found.counts.runs_x == max(each for each in _LENGTHS if each <= length) // 2
         half = found.counts.runs_x
         assert f" of {half:,} on y, after {half:,} runs on each that chose the event; false with" in str(found)
-    assert look_at_bits(x[:49], y[:49], PureDP(0.1), choice) is None
+    assert floating_point_leak_in(x[:49], y[:49], PureDP(0.1), choice) is None
     assert levels == [FALSE_WARNING / (_KINDS * len(_LENGTHS))] * 3

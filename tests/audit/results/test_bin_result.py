@@ -1,4 +1,4 @@
-"""All statements of one `CellCounts` hold together: counted over every table of a few runs, and simulated."""
+"""All statements of one `BinCounts` hold together: counted over every table of a few runs, and simulated."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from scipy import stats
 from dpaudit.audit.inference.binomial_tails import limits
 from dpaudit.audit.inference.confidence_bands import concave_hull
 from dpaudit.audit.inference.ratio_intervals import ratio_intervals
-from dpaudit.results import CellCounts
+from dpaudit.results import BinCounts
 
 SLACK = 1e-9  # of sums in other orders
 ORDERS = (0.5, 1.0, 2.0, 8.0, math.inf)
 
 
 def counted(count_x, count_y, alpha):
-    return CellCounts(
+    return BinCounts(
         names=tuple(map(str, range(len(count_x)))), count_x=tuple(map(int, count_x)), count_y=tuple(map(int, count_y)),
         alpha=alpha, n_known=len(count_x), scope="all",
     )  # fmt: skip

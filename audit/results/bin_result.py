@@ -1,4 +1,4 @@
-"""Counts in cells of outputs, with the ratios, privacy profile, trade-off curve and divergences that follow.
+"""Counts in bins of outputs, with the ratios, privacy profile, trade-off curve and divergences that follow.
 
 Proofs: docs/proofs/multiplicity.md, docs/proofs/bands.md, docs/proofs/ratios.md
 """
@@ -26,27 +26,27 @@ _RENYI = _BAND / 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CellCounts:
-    """Runs on x and on y in each cell of a partition that was chosen on other runs.
+class BinCounts:
+    """Runs on x and on y in each bin of a partition that was chosen on other runs.
 
     With probability at least 1 − alpha all statements of the methods are true together: the band in both directions,
-    Rényi bounds of all orders, the ratio of every cell, and the largest ratio in every direction.
+    Rényi bounds of all orders, the ratio of every bin, and the largest ratio in every direction.
 
     Attributes
     ----------
     names : tuple of str
-        Descriptions of the cells, from the likeliest on x to the likeliest on y in the pilot, and a last cell for all
+        Descriptions of the bins, from the most likely on x to the most likely on y in the pilot, and a last bin for
         outputs that the pilot did not see.
     count_x, count_y : tuple of int
     alpha : float
     n_known : int
-        Number of cells that the pilot saw: all of them, or all but the last.
+        Number of bins that the pilot saw: all of them, or all but the last.
     scope : str
-        What the upper ends hold for: these cells, and never outputs that did not occur. No number of runs bounds the
+        What the upper ends hold for: these bins, and never outputs that did not occur. No number of runs bounds the
         ratio of a continuous output from above (Gilbert & McMillan 2018, Property testing for differential privacy).
         Lower ends hold for the mechanism.
     asked : int, optional
-        Requested number of cells. There may be fewer, or more if some outputs are not numbers.
+        Requested number of bins. There may be fewer, or more if some outputs are not numbers.
     """
 
     names: tuple[str, ...]
@@ -62,41 +62,41 @@ class CellCounts:
         if not len(self.names) == len(self.count_x) == len(self.count_y) >= 2:
             raise OptionError(
                 f"{len(self.names)} names with {len(self.count_x)} count_x and {len(self.count_y)} count_y; give one "
-                "count on each side for each of two cells or more.",
-                cells=len(self.names),
+                "count on each side for each of two bins or more.",
+                bins=len(self.names),
             )
 
     @classmethod
-    def of(cls, cells: Partition, on_x: Labels, on_y: Labels, alpha: float, *, asked: int | None = None) -> CellCounts:
-        """Return the counts of main runs on x and on y in each cell of a partition."""
+    def of(cls, bins: Partition, on_x: Labels, on_y: Labels, alpha: float, *, asked: int | None = None) -> BinCounts:
+        """Return the counts of main runs on x and on y in each bin of a partition."""
         return cls(
-            names=cells.names,
+            names=bins.names,
             count_x=tuple(on_x.tolist()),
             count_y=tuple(on_y.tolist()),
             alpha=alpha,
-            n_known=cells.n_known,
-            scope=cells.scope,
+            n_known=bins.n_known,
+            scope=bins.scope,
             asked=asked,
         )
 
     @property
     def runs_x(self) -> int:
-        """Runs on x; each run is in one cell."""
+        """Runs on x; each run is in one bin."""
         return sum(self.count_x)
 
     @property
     def runs_y(self) -> int:
-        """Runs on y; each run is in one cell."""
+        """Runs on y; each run is in one bin."""
         return sum(self.count_y)
 
     def ratios(self) -> RatioIntervals:
-        """Return simultaneous intervals for the log likelihood ratio of x against y of every cell, in nats."""
+        """Return simultaneous intervals for the log likelihood ratio of x against y of every bin, in nats."""
         return ratio_intervals(self.count_x, self.runs_x, self.count_y, self.runs_y, alpha=_RATIOS * self.alpha)
 
     def maximum(self, direction: Direction = "both") -> MaximumInterval:
-        """Return an interval for the largest log ratio of a cell: of x against y, of y against x, or of both.
+        """Return an interval for the largest log ratio of a bin: of x against y, of y against x, or of both.
 
-        The lower end is the largest lower end of `ratios`; the upper end covers the cells that the pilot saw.
+        The lower end is the largest lower end of `ratios`; the upper end covers the bins that the pilot saw.
         """
         ratios, n = self.ratios(), self.n_known
         known = maximum_interval(
@@ -122,7 +122,7 @@ class CellCounts:
     def band(self) -> Band:
         """Return the privacy profile and the trade-off curve of x against y with a simultaneous band.
 
-        The lower ends hold for all events, the upper ends only for unions of these cells in their order; see `scope`.
+        The lower ends hold for all events, the upper ends only for unions of these bins in their order; see `scope`.
         """
         return confidence_band(self.count_x, self.count_y, alpha=_BAND * self.alpha)
 
@@ -133,7 +133,7 @@ class CellCounts:
     def parameter_lower(self, claim: Claim) -> float:
         """Return a lower bound on the parameter of a claim from all of these intervals together, in both directions.
 
-        The limits of every union of the first cells, of its ratio if the claim limits ratios, and of divergences of the
+        The limits of every union of the first bins, of its ratio if the claim limits ratios, and of divergences of the
         closest distributions that the limits allow.
         """
         band, bounds = self.band(), [0.0]
@@ -144,7 +144,7 @@ class CellCounts:
             bounds.append(self.maximum().lower / (claim.with_parameter(1.0).log_ratio or math.inf))
         if claim.divergence_slopes:
             orders, slopes = np.array(claim.divergence_slopes).T
-            # In the reverse order of cells and datasets the same limits bound the divergence of y from x.
+            # In the reverse order of bins and datasets the same limits bound the divergence of y from x.
             for first, second in ((self.count_x, self.count_y), (self.count_y[::-1], self.count_x[::-1])):
                 bounds += (renyi_lower(first, second, orders, alpha=_RENYI * self.alpha) / slopes).tolist()
         return float(max(bounds))
@@ -154,7 +154,7 @@ class CellCounts:
         """The interval of the largest ratio."""
         largest = self.maximum()
         return (
-            f"largest log ratio of a cell in [{rounded_down(largest.lower):g}, {rounded_up(largest.upper):g}] "
+            f"largest log ratio of a bin in [{rounded_down(largest.lower):g}, {rounded_up(largest.upper):g}] "
             f"({confidence(self.alpha)}; {self.scope})"
         )
 

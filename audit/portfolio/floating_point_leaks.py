@@ -5,7 +5,7 @@ mechanism with floating-point noise leaves traces of its dataset in the lowest b
 apart from that of the values: by default an audit only looks at the bits of the first outputs that it keeps, and warns.
 
 The number of outputs may depend on the outputs: a sequential audit stops because of what it saw, and a pilot may be
-made longer. So the interim analysis is at a prefix of one of a few fixed lengths, each with a share of the error
+made longer. So the check is made on a prefix of one of a few fixed lengths, each with a share of the error
 probability.
 
 Proof: docs/proofs/multiplicity.md
@@ -38,17 +38,22 @@ _RESIDUES = 8  # number of grids between the finest of the outputs and their spr
 
 def bit_columns(x: Outputs, y: Outputs, *, grids: int = _RESIDUES) -> Iterator[Column]:
     """Columns by the low bits of floating-point parts: lowest bit, residues of so many powers, sign of zero."""
+    parts = [*_floats(x, y)] if x.dtype.kind == "f" else [*_float_leaves(x, y)]
     if x.dtype.kind == "f":  # parts of nested outputs are read alike if they are equal, so not there
-        for score, on_x, on_y in _floats(x, y):
+        for score, on_x, on_y in parts:
             zero = NegativeZero(score)
             signs = zero.of_values(on_x), zero.of_values(on_y)
             if any((side == 1.0).any() for side in signs):
                 yield Column(zero, *signs, curve="each")
-    for score, on_x, on_y in _floats(x, y) if x.dtype.kind == "f" else _float_leaves(x, y):
+    for score, on_x, on_y in parts:
         if not _is_fractional(on_x):
             continue
-        scores = [LowestBit(score), *(Residue(score, exponent) for exponent in _exponents(on_x, grids))]
-        yield from (Column(one, one.of_values(on_x), one.of_values(on_y), curve="each") for one in scores)
+        lowest = LowestBit(score)
+        bits_x, bits_y = lowest.of_values(on_x), lowest.of_values(on_y)
+        yield Column(lowest, bits_x, bits_y, curve="each")
+        for exponent in _exponents(on_x, int(np.nanmin(bits_x)), grids):
+            one = Residue(score, exponent)
+            yield Column(one, one.of_values(on_x), one.of_values(on_y), curve="each")
 
 
 def _floats(x: Outputs, y: Outputs) -> Iterator[tuple[Score, Array, Array]]:
@@ -75,11 +80,9 @@ def _is_fractional(values: Array) -> bool:
     return bool((values != np.rint(values)).any())
 
 
-def _exponents(values: Array, grids: int) -> list[int]:
+def _exponents(values: Array, finest: int, grids: int) -> list[int]:
     """Exponents of the grids to try, evenly from the finest grid of the numbers to their spread."""
-    values = values[np.isfinite(values)]
-    finest = int(LowestBit(Number()).of_values(values).min())
-    spread = float(np.subtract(*np.quantile(values, [0.75, 0.25])))
+    spread = float(np.subtract(*np.quantile(values[np.isfinite(values)], [0.75, 0.25])))
     coarsest = int(np.frexp(spread)[1]) - 1 if spread > 0 else finest
     return sorted({int(k) for k in np.linspace(finest, coarsest, grids + 2)[1:-1].round()})
 
@@ -95,7 +98,7 @@ _GRIDS = 2  # powers of two whose residues are looked at: enough for a warning
 
 
 @dataclass(frozen=True, slots=True)
-class LowBits:
+class FloatingPointLeak:
     """A violation shown by the low bits of outputs: beyond the claim, and beyond what the values show.
 
     Attributes
@@ -119,16 +122,17 @@ class LowBits:
 
     def __str__(self) -> str:
         return (
-            f"the low bits break the claim: {self.parameter_name} >= {rounded_down(self.bound, 3):g} by {self.event} "
+            f"a floating-point leak breaks the claim: {self.parameter_name} >= {rounded_down(self.bound, 3):g} by "
+            f"{self.event} "
             f"({self.counts}, after {self.counts.runs_x:,} runs on each that chose the event; false with probability "
-            f"at most {FALSE_WARNING:g}). The verdict is about values; bits=True audits the bits too, bits=False "
-            "silences this."
+            f"at most {FALSE_WARNING:g}). The verdict is about values; floating_point='test' audits leaks too, "
+            "floating_point='ignore' silences this."
         )
 
 
-def look_at_bits(
+def floating_point_leak_in(
     x: Outputs, y: Outputs, claim: Claim, choice: Choice, *, alpha: float = FALSE_WARNING
-) -> LowBits | None:
+) -> FloatingPointLeak | None:
     """A warning if the low bits of the first outputs contradict the claim, and by more than the chosen event does.
 
     A mechanism that keeps its claim causes a warning with probability at most `alpha`, however the number of outputs
@@ -153,7 +157,7 @@ def look_at_bits(
     bound = parameter_lower(tested.counts, tested.claim, alpha=share)
     if bound <= enough:
         return None
-    return LowBits(fresh.event, fresh.more_likely_on, fresh.pilot_counts, bound, claim.parameter_name)
+    return FloatingPointLeak(fresh.event, fresh.more_likely_on, fresh.pilot_counts, bound, claim.parameter_name)
 
 
 def _suggested(choice: Choice, claim: Claim, *, alpha: float = 0.5) -> float:
