@@ -1,7 +1,7 @@
 """Reference mechanisms, each with its privacy claim and the exact distribution of its output.
 
 A parameter outside its documented range raises `ClaimError`; a dataset that the mechanism cannot take raises
-`DatasetError`.
+`DatasetError`. Sources are cited by authors and year; docs/sources.md has the titles.
 """
 
 from . import composition, distributions, local, noise, selection, synthetic

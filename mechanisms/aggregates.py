@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from ..audit.claims.claim import ApproxDP, Claim, GaussianDP, PureDP, check_number
-from ..audit.errors import ClaimError, DatasetError
 from .distributions.distributions import (
     FiniteDistribution,
     GaussianDistribution,
@@ -21,7 +20,7 @@ from .distributions.distributions import (
 from .distributions.divergences import PureMechanism
 from .noise.gaussian import analytic_gaussian_scale
 from .noise_samplers import Floats, fill_laplace, gaussian_on_grid, laplace_on_grid
-from .queries import check_count, check_scale
+from .queries import check_answer, check_count, check_scale, check_value
 
 __all__ = ["NoisyAnswers", "noisy_moments", "BoundedMoments", "noisy_tree_counts", "ApproximateBounds"]
 
@@ -37,16 +36,12 @@ class NoisyAnswers:
     """Answers of a query, each with Laplace or Gaussian noise of its own scale, shape (n_answers,).
 
     Aggregations compute their result from such a vector, so the vector shows all that the result may reveal. Outputs
-    are rounded to the grids of `LaplaceMechanism` and `GaussianMechanism`.
+    are on the grids of `LaplaceMechanism` and `GaussianMechanism`.
 
     Parameters
     ----------
-    query : callable
-        Maps the dataset to the exact answers.
     scales : tuple of float
         Scale or standard deviation that the claim needs, for each answer.
-    noise : {"laplace", "gaussian"}
-    claim : Claim
     tight_claim : Claim
         Strongest claim that this noise keeps: ε-DP for Laplace noise, μ-GDP for Gaussian noise.
     noise_share : float
@@ -88,25 +83,22 @@ class NoisyAnswers:
 
     def _answers(self, dataset: Any) -> tuple[float, ...]:
         answers = self.query(dataset)
-        if len(answers) != len(self.scales) or not all(math.isfinite(answer) for answer in answers):
-            raise DatasetError(
-                f"the query answered {answers!r:.60}; use a query that returns {len(self.scales)} finite numbers.",
-                answers=answers,
-            )
+        are_answers = len(answers) == len(self.scales) and all(math.isfinite(answer) for answer in answers)
+        check_answer(answers, are_answers, f"which is not a vector of {len(self.scales)} finite numbers; return one.")
         return answers
 
 
 def calibrated(
     query: Callable[[Any], tuple[float, ...]],
     sensitivities: tuple[float, ...],
-    *,
     epsilon: float,
     delta: float,
     partitions: int,
     per_partition: int,
-    shares: int,
+    noise_share: float,
+    *,
+    shares: int = 1,
     at_once: int = 1,
-    noise_share: float = 1.0,
 ) -> NoisyAnswers:
     """Return noisy answers with Laplace noise for delta 0, and otherwise Gaussian noise.
 
@@ -135,8 +127,7 @@ def calibrated(
 
 def check_noise_share(share: float) -> None:
     """Raise a `ClaimError` unless the share of the noise is in (0, 1]."""
-    if not 0.0 < share <= 1.0:
-        raise ClaimError(f"noise_share={share!r} is not a share of the noise; use 0 < noise_share <= 1.", share=share)
+    check_value("noise_share", share, 0.0 < share <= 1.0, "is not a share of the noise; use 0 < noise_share <= 1.")
 
 
 def share_in_words(mechanism: Any) -> str:
@@ -174,46 +165,32 @@ def noisy_moments(
     """Return the noisy count and the noisy sums of powers from which `BoundedMoments` computes its result.
 
     Each of the answers has an equal share of epsilon and delta. A row at a bound changes all of them by their
-    sensitivity: 1, and powers of half the range.
+    sensitivity: 1, and powers of half the range. The noise is Laplace noise for delta 0, otherwise Gaussian noise of
+    analytic calibration.
+
+    Source: Li, Lyu, Su & Yang (2016), Differential Privacy: From Theory to Practice, Section 2.5.5 (the mean); the
+    classes BoundedMean and BoundedVariance of google/differential-privacy (the variance).
 
     Parameters
     ----------
     moments : {1, 2}
         1 for the mean, 2 for the variance.
-    lower, upper : float
-        Bounds, lower < upper.
-    epsilon, delta : float
-        Laplace noise for delta 0, otherwise Gaussian noise of analytic calibration.
     partitions, per_partition : int
         Releases that one user's rows may enter, and rows in each of them.
     noise_share : float
-        Share of the noise that is used. Below 1 the tight claim is broken.
-
-    References
-    ----------
-    Li, Lyu, Su & Yang (2016), Differential Privacy: From Theory to Practice, Section 2.5.5 (the mean); the classes
-    BoundedMean and BoundedVariance of google/differential-privacy (the variance).
+        As for `NoisyAnswers`.
 
     Examples
     --------
     >>> noisy_moments(1, 0.0, 50.0, epsilon=1.0, partitions=2).scales
     (4.0, 100.0)
     """
-    if moments not in (1, 2):
-        raise ClaimError(f"moments={moments!r} is not 1 (mean) or 2 (variance).", moments=moments)
+    check_value("moments", moments, moments in (1, 2), "is not 1 (mean) or 2 (variance); use one of these.")
     check_number("lower", lower, -math.inf, math.inf, "rows are clipped to it", closed=False)
     check_number("upper", upper, lower, math.inf, "above the lower bound", closed=False)
-    half = (upper - lower) / 2
-    return calibrated(
-        _Powers(lower, upper, moments),
-        tuple(half**power for power in range(moments + 1)),
-        epsilon=epsilon,
-        delta=delta,
-        partitions=partitions,
-        per_partition=per_partition,
-        shares=moments + 1,
-        noise_share=noise_share,
-    )
+    half, budget = (upper - lower) / 2, (epsilon, delta, partitions, per_partition, noise_share)
+    sensitivities = tuple(half**power for power in range(moments + 1))
+    return calibrated(_Powers(lower, upper, moments), sensitivities, *budget, shares=moments + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,14 +269,12 @@ def noisy_tree_counts(
 ) -> NoisyAnswers:
     """Return the noisy counts from which a quantile tree computes all quantiles.
 
-    Each level divides every node of the level above into `branching` equal intervals. A row is counted once on each
-    of the `height` levels, so it changes as many counts by 1 at once; all counts have noise of one scale. The other
+    Each level divides every node of the level above into `branching` equal intervals. A row is counted once on each of
+    the `height` levels, so it changes as many counts by 1 at once; all counts have noise of one scale. The other
     parameters are those of `noisy_moments`.
 
-    References
-    ----------
-    Alabi, Ben-Eliezer & Chaturvedi (2022), Bounded Space Differentially Private Quantiles (trees of counts); the class
-    BoundedQuantiles of google/differential-privacy.
+    Source: Alabi, Ben-Eliezer & Chaturvedi (2022), Bounded Space Differentially Private Quantiles (trees of counts);
+    the class BoundedQuantiles of google/differential-privacy.
 
     Examples
     --------
@@ -311,17 +286,9 @@ def noisy_tree_counts(
     check_number("upper", upper, lower, math.inf, "above the lower bound", closed=False)
     check_count("height", height, "levels")
     check_count("branching", branching, "children of a node", least=2)
-    return calibrated(
-        _Nodes(lower, upper, height, branching),
-        (1.0,) * sum(branching**level for level in range(1, height + 1)),
-        epsilon=epsilon,
-        delta=delta,
-        partitions=partitions,
-        per_partition=per_partition,
-        shares=1,
-        at_once=height,
-        noise_share=noise_share,
-    )
+    sensitivities = (1.0,) * sum(branching**level for level in range(1, height + 1))
+    budget = epsilon, delta, partitions, per_partition, noise_share
+    return calibrated(_Nodes(lower, upper, height, branching), sensitivities, *budget, at_once=height)
 
 
 # Approximate bounds of rows, from a noisy histogram with logarithmic bins.
@@ -339,23 +306,17 @@ class ApproximateBounds(PureMechanism):
     of the first and of the last bin whose noisy count reaches a threshold. An empty dataset reaches the threshold with
     probability 10⁻⁹. If no bin reaches it, the probability is doubled, up to 10⁻⁶; after that the output is NaN twice.
 
+    Source: Wilson, Zhang, Lam, Desfontaines, Simmons-Marengo & Gipson (2020); the class ApproximateBounds of
+    google/differential-privacy (thresholds).
+
     Parameters
     ----------
-    epsilon : float
-        In nats, positive.
     contributions : int
         Most rows of a user.
     bins : int
         Number of bins of each sign.
-    base, scale : float
-        Base above 1, and upper edge of the first bin.
     noise_share : float
         Share of the noise that is used; thresholds stay. Below 1 the claim is broken.
-
-    References
-    ----------
-    Wilson, Zhang, Lam, Desfontaines, Simmons-Marengo & Gipson (2020), Differentially private SQL with bounded user
-    contribution (approximate bounds); the class ApproximateBounds of google/differential-privacy (thresholds).
 
     Examples
     --------
@@ -418,7 +379,6 @@ class ApproximateBounds(PureMechanism):
             return FiniteDistribution(tuple(np.log(np.append(found, failure)).tolist()))
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
-        """Draw `size` independent outputs, shape (size, 2)."""
         counts, thresholds, edges = self._counts(dataset), self.thresholds, self.edges
         noisy = np.empty((len(counts), size))
         for row, count in zip(noisy, counts, strict=True):

@@ -14,8 +14,8 @@ import numpy.typing as npt
 from ..audit.claims.claim import ApproxDP, Claim, PureDP, check_number
 from ..audit.errors import ClaimError, DatasetError, MechanismError, OptionError
 from .distributions.distributions import ChainDistribution, FiniteDistribution, ProductDistribution
-from .distributions.divergences import Distribution, DrawnByItsDistribution, NamedByParameters, ScalarDistribution
-from .queries import Query, check_choice, check_count, identity, whole_answer
+from .distributions.divergences import Distribution, DrawnByItsDistribution, DrawnWithDistribution, ScalarDistribution
+from .queries import Query, check_choice, check_count, check_value, identity, whole_answer
 
 if TYPE_CHECKING:
     from .distributions.divergences import ReferenceMechanism
@@ -32,7 +32,7 @@ Budget: TypeAlias = PureDP | ApproxDP
 
 
 def budget_of(claim: Claim) -> tuple[float, float]:
-    """Return (epsilon, delta) of a claim; raise a `ClaimError` if the claim is not pure or approximate DP."""
+    """Return (epsilon, delta) of a claim; a claim that is not pure or approximate DP raises a `ClaimError`."""
     match claim:
         case PureDP():
             return claim.epsilon, 0.0
@@ -50,10 +50,7 @@ def budget(epsilon: float, delta: float) -> Budget:
 
 
 def total_budget(claims: Iterable[Claim]) -> Budget:
-    """Return the joint claim of mechanisms with these claims: the sums of epsilon and of delta.
-
-    A claim that is not pure or approximate DP, or deltas that add up to 1 or more, raise a `ClaimError`.
-    """
+    """Return the joint claim of mechanisms with these claims: the sums of epsilon and of delta, below 1."""
     epsilons, deltas = zip(*map(budget_of, claims), strict=True)
     return budget(math.fsum(epsilons), math.fsum(deltas))
 
@@ -71,9 +68,8 @@ def columns(outputs: npt.ArrayLike) -> npt.NDArray[Any]:
 
 
 def side_by_side(distributions: Iterable[Distribution]) -> ProductDistribution:
-    """Return the distribution of independent outputs in one row, with vectors split into coordinates.
-
-    A vector with dependent coordinates raises an `OptionError`.
+    """Return the distribution of independent outputs in one row; a vector with dependent coordinates raises an
+    `OptionError`.
     """
     marginals: list[ScalarDistribution] = []
     for distribution in distributions:
@@ -90,11 +86,10 @@ def side_by_side(distributions: Iterable[Distribution]) -> ProductDistribution:
 
 def check_parts(mechanisms: Iterable[ReferenceMechanism]) -> tuple[ReferenceMechanism, ...]:
     """Return the mechanisms as a tuple of one or more; raise a `ClaimError` if they are not mechanisms."""
-    if not isinstance(mechanisms, Iterable):
-        raise ClaimError(
-            f"mechanisms={mechanisms!r:.60} is not a sequence of mechanisms; put the mechanism into a list.",
-            mechanisms=mechanisms,
-        )
+    is_sequence = isinstance(mechanisms, Iterable)
+    check_value(
+        "mechanisms", mechanisms, is_sequence, "is not a sequence of mechanisms; put the mechanism into a list."
+    )
     parts = tuple(mechanisms)
     for part in parts:
         if not (hasattr(part, "claim") and hasattr(part, "sample")):
@@ -103,13 +98,12 @@ def check_parts(mechanisms: Iterable[ReferenceMechanism]) -> tuple[ReferenceMech
                 "LaplaceMechanism(0.5), or your own object with .claim and .sample(dataset, size, rng).",
                 mechanism=part,
             )
-    if not parts:
-        raise ClaimError("mechanisms=() composes nothing; give one or more mechanisms.", mechanisms=parts)
+    check_value("mechanisms", parts, parts, "composes nothing; give one or more mechanisms.")
     return parts
 
 
-class Composition:
-    """Base of compositions, whose claim is an epsilon and a delta."""
+class Composition(DrawnWithDistribution):
+    """Base of compositions, whose outputs stand side by side in a row, and whose claim is an epsilon and a delta."""
 
     __slots__ = ()
 
@@ -126,7 +120,7 @@ class Composition:
 
 @dataclass(frozen=True, slots=True)
 class CompositionOfParts(Composition):
-    """Base of compositions of one mechanism or more, whose outputs stand side by side in a row."""
+    """Base of compositions of one mechanism or more."""
 
     mechanisms: Sequence[ReferenceMechanism]
 
@@ -139,27 +133,18 @@ class CompositionOfParts(Composition):
         """Each mechanism with the dataset on which it runs."""
 
     def distribution(self, dataset: Any) -> ProductDistribution:
-        """The distribution of a row of outputs, exact if the distributions of the parts are."""
         return side_by_side(mechanism.distribution(rows) for mechanism, rows in self.divided(dataset))
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:
-        """`size` independent rows, shape (size, n_coords), with the parts' outputs side by side."""
         drawn = [columns(mechanism.sample(rows, size, rng)) for mechanism, rows in self.divided(dataset)]
         return np.concatenate(drawn, axis=1)
 
 
 @dataclass(frozen=True, slots=True)
 class SequentialComposition(CompositionOfParts):
-    """Independent outputs of several mechanisms on one dataset: the epsilons and the deltas add up.
+    """Independent outputs of several mechanisms on one dataset: the epsilons and the deltas add up, the latter below 1.
 
-    Parameters
-    ----------
-    mechanisms : sequence of mechanisms
-        One or more, each with a claim of epsilon and delta. The deltas must add up to less than 1.
-
-    References
-    ----------
-    Dwork & Roth (2014), The algorithmic foundations of differential privacy, Theorem 3.16.
+    Source: Dwork & Roth (2014), Theorem 3.16.
 
     Examples
     --------
@@ -174,7 +159,6 @@ class SequentialComposition(CompositionOfParts):
 
     @property
     def claim(self) -> Budget:
-        """The sums of the parts' epsilons and deltas."""
         return total_budget(part.claim for part in self.mechanisms)
 
     def divided(self, dataset: Any) -> list[tuple[ReferenceMechanism, Any]]:
@@ -198,28 +182,17 @@ def composed(mechanism: ReferenceMechanism, k: int) -> SequentialComposition:
 class AdaptiveComposition(Composition):
     """A mechanism, followed by one that is chosen from its output: the epsilons and the deltas add up.
 
-    Runs with the same first output are drawn together, so each distinct first output takes one call: many calls if it
-    is a real number. For three or more mechanisms, `first` may be an adaptive composition itself; `then` then receives
-    the row of its outputs.
+    Each distinct first output takes one call. For three or more mechanisms, `first` may be an adaptive composition
+    itself.
+
+    Source: Dwork & Roth (2014), Section 3.5; Dwork, Kenthapadi, McSherry, Mironov & Naor (2006) on adaptive choices.
 
     Parameters
     ----------
-    first : mechanism
     then : callable
         Maps the first output, a number (or a list of numbers for a vector), to the next mechanism.
     then_claim : PureDP or ApproxDP
-        Upper limit on the claim of every mechanism that `then` may return.
-
-    Raises
-    ------
-    ClaimError
-        If a claim is not pure or approximate DP, the deltas add up to 1 or more, or `then` returns a mechanism that
-        claims more than `then_claim`.
-
-    References
-    ----------
-    Dwork & Roth (2014), The algorithmic foundations of differential privacy, Section 3.5; for Theorem 3.16 under
-    adaptive choices, see Dwork, Kenthapadi, McSherry, Mironov & Naor (2006), Our data, ourselves.
+        Upper limit on the claim of every mechanism that `then` may return; a larger claim raises a `ClaimError`.
 
     Examples
     --------
@@ -245,7 +218,6 @@ class AdaptiveComposition(Composition):
 
     @property
     def claim(self) -> Budget:
-        """The sums of both steps' epsilons and deltas."""
         return total_budget([self.first.claim, self.then_claim])
 
     def distribution(self, dataset: Any) -> ChainDistribution:
@@ -263,7 +235,6 @@ class AdaptiveComposition(Composition):
         )
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:
-        """`size` independent rows, shape (size, n_coords): the first outputs, then the second."""
         first = self.first.sample(dataset, size, rng)
         values, group, counts = np.unique(first, axis=0, return_inverse=True, return_counts=True)
         drawn = [
@@ -299,22 +270,10 @@ def describe(claim: Budget) -> str:
 def advanced_composition(epsilon: float, delta: float, k: int, slack: float) -> tuple[float, float]:
     """Return (ε', kδ + slack), which k-fold adaptive composition of (epsilon, delta)-DP mechanisms satisfies.
 
-    ε' = ε √(2k ln(1/slack)) + kε(e^ε − 1). For large k and small ε this is below the kε of `SequentialComposition`; for
-    few mechanisms it is above.
+    ε' = ε √(2k ln(1/slack)) + kε(e^ε − 1), where `slack` in (0, 1) is an additional delta. For large k and small ε this
+    is below the kε of `SequentialComposition`; for few mechanisms it is above.
 
-    Parameters
-    ----------
-    epsilon, delta : float
-        Parameters of each mechanism; epsilon in nats.
-    k : int
-        Number of mechanisms, at least 1.
-    slack : float
-        In (0, 1): the additional delta in exchange for the smaller epsilon.
-
-    References
-    ----------
-    Dwork & Roth (2014), The algorithmic foundations of differential privacy, Theorem 3.20; Dwork, Rothblum & Vadhan
-    (2010), Boosting and differential privacy.
+    Source: Dwork & Roth (2014), Theorem 3.20; Dwork, Rothblum & Vadhan (2010), Boosting and differential privacy.
 
     Examples
     --------
@@ -335,12 +294,7 @@ def advanced_composition(epsilon: float, delta: float, k: int, slack: float) -> 
 
 @dataclass(frozen=True, slots=True)
 class IntervalOf:
-    """Index of the interval (−∞, e₀), [e₀, e₁), …, [e_last, ∞) that contains a number. The intervals are a partition.
-
-    Parameters
-    ----------
-    edges : sequence of float
-        In ascending order.
+    """Index of the interval (−∞, e₀), [e₀, e₁), …, [e_last, ∞) that contains a number, for ascending edges.
 
     Examples
     --------
@@ -360,8 +314,8 @@ class IntervalOf:
 def check_edges(edges: Sequence[float]) -> tuple[float, ...]:
     """Return the edges as floats; raise a `ClaimError` unless they are in ascending order."""
     found = tuple(float(edge) for edge in edges)
-    if not np.all(np.diff(found) > 0) or np.isnan(found).any():
-        raise ClaimError(f"edges={edges!r:.60} do not define intervals; use numbers in ascending order.", edges=edges)
+    is_ascending = np.all(np.diff(found) > 0) and not np.isnan(found).any()
+    check_value("edges", edges, is_ascending, "do not define intervals; use numbers in ascending order.")
     return found
 
 
@@ -371,18 +325,9 @@ class ParallelComposition(CompositionOfParts):
 
     Each row is in one part, so adding or removing it changes the input of one mechanism and costs that mechanism's
     epsilon. The claim does not cover a replaced row, which may leave one part and enter another: the two epsilons add
-    up.
+    up. `part` maps a row to its part in range(len(mechanisms)), independently of the other rows.
 
-    Parameters
-    ----------
-    mechanisms : sequence of mechanisms
-        One per part, each with a claim of epsilon and delta for add/remove. Each receives a list of rows.
-    part : callable
-        Maps a row to its part in range(len(mechanisms)), independently of the other rows.
-
-    References
-    ----------
-    McSherry (2009), Privacy integrated queries, Theorem 4 (parallel composition).
+    Source: McSherry (2009), Theorem 4.
 
     Examples
     --------
@@ -400,12 +345,10 @@ class ParallelComposition(CompositionOfParts):
 
     @property
     def claim(self) -> Budget:
-        """The largest epsilon and the largest delta of the parts."""
         epsilons, deltas = zip(*(budget_of(mechanism.claim) for mechanism in self.mechanisms), strict=True)
         return budget(max(epsilons), max(deltas))
 
     def divided(self, dataset: Any) -> list[tuple[ReferenceMechanism, Any]]:
-        """Each mechanism with its rows."""
         parts: list[list[Any]] = [[] for _ in self.mechanisms]
         for row in dataset:
             place = self.part(row)
@@ -428,27 +371,11 @@ _MOST_STEPS: Final = 10_000
 def group_delta(epsilon: float, delta: float, k: int, form: Form = "sum") -> float:
     """Return the delta at k·epsilon for datasets k steps apart, if neighbours are (epsilon, delta)-close.
 
-    Parameters
-    ----------
-    epsilon : float
-        In nats, ≥ 0.
-    delta : float
-        In [0, 1).
-    k : int
-        At least 1.
-    form : {"sum", "product"}
-        The sum δ(1 + e^ε + … + e^{(k−1)ε}) = δ(e^{kε} − 1)/(e^ε − 1), which `GroupTightMechanism` attains, or the
-        simpler bound k e^{(k−1)ε} δ, k times the largest term.
+    A result above 1 is a vacuous bound. The form "sum" is δ(1 + e^ε + … + e^{(k−1)ε}), which `GroupTightMechanism`
+    attains; "product" is the simpler bound k e^{(k−1)ε} δ, k times the largest term.
 
-    Returns
-    -------
-    float
-        May exceed 1, where the bound is vacuous.
-
-    References
-    ----------
-    Dwork & Roth (2014), The algorithmic foundations of differential privacy, Theorem 2.2 for delta 0 and Section 2.3
-    for the product; Vadhan (2017), The complexity of differential privacy, Lemma 2.2, has a slightly larger delta.
+    Source: Dwork & Roth (2014), Theorem 2.2 for delta 0 and Section 2.3 for the product; Vadhan (2017), Lemma 2.2, has
+    a slightly larger delta.
 
     Examples
     --------
@@ -497,8 +424,7 @@ class GroupPrivacy:
 
         A distance that is not positive and finite, or at which delta reaches 1, raises a `ClaimError`.
         """
-        if not 0 < distance < math.inf:
-            raise ClaimError(f"distance={distance!r} is not the size of a group; use 1, 2, ….", distance=distance)
+        check_value("distance", distance, 0 < distance < math.inf, "is not the size of a group; use 1, 2, ….")
         k = math.ceil(distance)
         if self.delta == 0:
             return PureDP(k * self.epsilon)
@@ -511,25 +437,13 @@ class GroupPrivacy:
 
 
 @dataclass(frozen=True, slots=True)
-class GroupTightMechanism(NamedByParameters, DrawnByItsDistribution):
+class GroupTightMechanism(DrawnByItsDistribution, DrawnWithDistribution):
     """A bit whose probability grows from step to step as fast as (epsilon, delta)-DP allows, from `start` on.
 
-    On a dataset with the answer n, the bit is 1 with probability B(B(…B(start))), n times the boundary B of the claim.
-    Neighbours are therefore (epsilon, delta)-close and no closer. With start 0, datasets with the answers 0 and n
-    differ by `group_delta` at n·epsilon, until a probability exceeds (1 − delta)/(1 + e^epsilon), the corner of
-    the boundary.
-
-    Parameters
-    ----------
-    epsilon : float
-        In nats, ≥ 0.
-    delta : float
-        In [0, 1).
-    start : float
-        Probability of a 1 on a dataset with the answer 0, in [0, 1); positive if delta is 0.
-    query : callable
-        Maps the dataset to a whole answer, at least 0, that changes by 1 between neighbours; by default the dataset is
-        the answer.
+    On a dataset with the whole answer n ≥ 0, which changes by 1 between neighbours, the bit is 1 with probability
+    B(B(…B(start))), n times the boundary B of the claim. Neighbours are therefore (epsilon, delta)-close and no closer.
+    With start 0, datasets with the answers 0 and n differ by `group_delta` at n·epsilon, until a probability exceeds (1
+    − delta)/(1 + e^epsilon), the corner of the boundary. With delta 0, `start` must be positive.
 
     Examples
     --------
@@ -548,18 +462,14 @@ class GroupTightMechanism(NamedByParameters, DrawnByItsDistribution):
         check_number("epsilon", self.epsilon, 0, math.inf, "in nats")
         check_number("delta", self.delta, 0, 1, "delta=0 is pure DP")
         check_number("start", self.start, 0, 1, "a probability")
-        if self.delta == 0 and self.start == 0:
-            raise ClaimError(
-                "start=0 with delta=0 gives a bit that is never 1; use a positive start or delta.", start=0
-            )
+        why = "with delta=0 gives a bit that is never 1; use a positive start or delta."
+        check_value("start", self.start, self.delta > 0 or self.start > 0, why)
 
     @property
-    def claim(self) -> PureDP | ApproxDP:
-        """(epsilon, delta)-DP for neighbours, pure if delta is 0."""
-        return ApproxDP(self.epsilon, self.delta) if self.delta > 0 else PureDP(self.epsilon)
+    def claim(self) -> Budget:
+        return budget(self.epsilon, self.delta)
 
     def distribution(self, dataset: Any) -> FiniteDistribution:
-        """The exact distribution of the output."""
         steps = whole_answer(self.query, dataset)
         if not 0 <= steps <= _MOST_STEPS:
             raise DatasetError(

@@ -1,4 +1,4 @@
-"""Block samplers of noise: standard distributions, and real answers plus noise rounded to a fixed grid.
+"""Samplers of noise: standard distributions, and real answers plus noise rounded to a fixed grid.
 
 Samplers fill a block in pieces that fit into the processor's cache. The sign, scale, shift and rounding then add about
 a tenth to the time of drawing the noise.
@@ -80,7 +80,7 @@ def grid_step(scale: float) -> float:
 
 
 def round_to_grid(values: Floats, scale: float, answer: float = 0.0) -> Floats:
-    """Return `answer` + `values`, rounded to the nearest multiple of ``grid_step(scale)``; works in place.
+    """Return `answer` + `values`, rounded to the nearest multiple of ``grid_step(scale)``; overwrites the values.
 
     Outputs for every answer lie on one grid, zero has no sign, and the probability of a grid point is the noise's
     probability of the cell around it. The answer is split into a grid point and a remainder of at most half a step. The
@@ -91,24 +91,10 @@ def round_to_grid(values: Floats, scale: float, answer: float = 0.0) -> Floats:
     event's probability is of order 2⁻³¹ at most. In the far tail, below 10⁻⁹ of the probability, single cells may have
     a larger error.
 
-    Parameters
-    ----------
-    values : ndarray, shape (size,)
-        Noise of this `scale`, less than 2³⁰ scales from zero. Overwritten.
-    scale : float
-        Scale of the noise, positive.
-    answer : float
-        The exact answer, at most 2³⁰ scales from zero.
+    The noise is less than 2³⁰ scales from zero. An answer too large for the grid's precision raises a `DatasetError`.
 
-    Raises
-    ------
-    DatasetError
-        If the answer is too large to be represented to the grid's precision.
-
-    References
-    ----------
-    Mironov (2012), On significance of the least significant bits for differential privacy: why to round. A grid with a
-    fixed step replaces his snapping, which rounds to a multiple of the scale and loses accuracy.
+    Source: Mironov (2012). A grid with a fixed step replaces his snapping, which rounds to a multiple of the scale and
+    loses accuracy.
     """
     step = grid_step(scale)
     if not abs(answer) <= 2.0**51 * step:  # NaN fails

@@ -13,36 +13,35 @@ import numpy as np
 from ..audit.claims.claim import check_number
 from ..audit.datasets.adjacency import AddRemove, Adjacency, Replace
 from ..audit.datasets.rows import rows_of
-from ..audit.errors import ClaimError, DatasetError, OptionError
+from ..audit.errors import AuditError, ClaimError, DatasetError, OptionError
 from .noise_samplers import Floats, Integers
 
-# Checks of mechanism parameters that `audit.claims.check_number` does not cover.
+# Checks of mechanism parameters that `audit.claims.claim.check_number` does not cover.
+
+
+def check_value(name: str, value: Any, holds: object, why: str, kind: type[AuditError] = ClaimError) -> None:
+    """Raise an error that names the value and why it is refused, unless the condition holds."""
+    if not holds:
+        raise kind(f"{name}={value!r:.60} {why}", **{name: value})
 
 
 def check_count(name: str, value: Any, what: str, least: int = 1) -> None:
     """Raise a `ClaimError` unless the value is a whole number, `least` or more."""
-    if not isinstance(value, (int, np.integer)) or value < least:
-        raise ClaimError(
-            f"{name}={value!r} is not a number of {what}; use a whole number {name} >= {least}.", **{name: value}
-        )
+    is_count = isinstance(value, (int, np.integer)) and value >= least
+    check_value(name, value, is_count, f"is not a number of {what}; use a whole number {name} >= {least}.")
 
 
 def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:
     """Raise a `ClaimError` unless the value is one of the choices."""
-    if value not in (known := list(choices)):
-        raise ClaimError(f"{name}={value!r} is unknown; use one of {', '.join(known)}.", **{name: value})
+    known = list(choices)
+    check_value(name, value, value in known, f"is unknown; use one of {', '.join(known)}.")
 
 
 def check_whole_sensitivity(sensitivity: float, alternative: str) -> None:
-    """Raise a `ClaimError` unless the sensitivity of a whole answer is a whole number, 1 or more.
-
-    `alternative` names the mechanism for real answers.
-    """
+    """Raise a `ClaimError` unless the sensitivity is whole; `alternative` names the mechanism for real answers."""
     check_number("sensitivity", sensitivity, 0, math.inf, "the answer's largest change", closed=False)
-    if sensitivity != int(sensitivity):
-        raise ClaimError(
-            f"sensitivity={sensitivity!r} is not a whole number; use 1, 2, … or {alternative}.", sensitivity=sensitivity
-        )
+    is_whole = sensitivity == int(sensitivity)
+    check_value("sensitivity", sensitivity, is_whole, f"is not a whole number; use 1, 2, … or {alternative}.")
 
 
 def check_scale(scale: float) -> None:
@@ -73,6 +72,12 @@ def as_numbers(value: Any) -> Floats:
         return np.array(np.nan)
 
 
+def check_answer(answer: Any, holds: object, why: str) -> None:
+    """Raise a `DatasetError` that names the query's answer and why it is refused, unless the condition holds."""
+    if not holds:
+        raise DatasetError(f"the query answered {answer!r:.60}, {why}", answer=answer)
+
+
 def real_answer(query: Query, dataset: Any) -> float:
     """Return the query's answer as a finite number; raise a `DatasetError` if it is not one."""
     answer = query(dataset)
@@ -80,24 +85,16 @@ def real_answer(query: Query, dataset: Any) -> float:
         number = float(answer)
     except (TypeError, ValueError):
         number = math.nan
-    if not math.isfinite(number):
-        raise DatasetError(
-            f"the query answered {answer!r:.60}, which is not a finite number; use a query (such as len) that "
-            "returns one for this dataset.",
-            answer=answer,
-        )
+    why = "which is not a finite number; use a query (such as len) that returns one for this dataset."
+    check_answer(answer, math.isfinite(number), why)
     return number
 
 
 def whole_answer(query: Query, dataset: Any) -> int:
     """Return the query's answer as an integer within ±2⁵³; raise a `DatasetError` if it is not one."""
     number = real_answer(query, dataset)
-    if number != math.floor(number) or abs(number) > 2.0**53:
-        raise DatasetError(
-            f"the query answered {number!r}, which is not a whole number within ±2**53; use a counting query, or "
-            "LaplaceMechanism for real answers.",
-            answer=number,
-        )
+    why = "which is not a whole number within ±2**53; use a counting query, or LaplaceMechanism for real answers."
+    check_answer(number, number == math.floor(number) and abs(number) <= 2.0**53, why)
     return int(number)
 
 
@@ -105,17 +102,9 @@ def candidate_scores(query: Query, dataset: Any) -> Floats:
     """Return the query's answer as finite scores, shape (n_candidates,); raise a `DatasetError` if it is not that."""
     answer = query(dataset)
     scores = as_numbers(answer)
-    if scores.ndim != 1:
-        raise DatasetError(
-            f"the query answered {answer!r:.60}, which is not a vector of scores; return one number per candidate.",
-            answer=answer,
-        )
-    if scores.size == 0:
-        raise DatasetError(
-            "the query answered an empty vector, so there is nothing to choose from; return the score of at least one "
-            "candidate.",
-            answer=answer,
-        )
+    check_answer(answer, scores.ndim == 1, "which is not a vector of scores; return one number per candidate.")
+    why = "an empty vector, so there is nothing to choose from; return the score of at least one candidate."
+    check_answer(answer, scores.size > 0, why)
     if not np.isfinite(scores).all():
         worst = int(np.argmin(np.isfinite(scores)))
         raise DatasetError(
@@ -149,15 +138,8 @@ def places_below_leader(query: Query, dataset: Any, scale: float) -> Floats:
 class EachCandidate:
     """Query that scores each candidate on a dataset by utility(dataset, candidate), in the order of `candidates`.
 
-    It turns a utility function over a finite range into a query for `ExponentialMechanism`, `ReportNoisyMax` and
-    `PermuteAndFlip`, whose outputs are indices of the candidates. The range must not depend on the dataset.
-
-    Parameters
-    ----------
-    utility : callable
-        Maps a dataset and a candidate to a number.
-    candidates : sequence
-        Any objects, at least one.
+    It turns a utility function over a finite range, which must not depend on the dataset, into a query for
+    `ExponentialMechanism`, `ReportNoisyMax` and `PermuteAndFlip`, whose outputs are indices of the candidates.
 
     Examples
     --------
@@ -189,16 +171,12 @@ class EachCandidate:
 
 @dataclass(frozen=True, slots=True)
 class CategoryCounts:
-    """Query that counts the rows of each category, in the order of `categories`; shape (n_categories,).
+    """Query that counts the rows of each category, in the order of `categories`, which are distinct; shape
+    (n_categories,).
 
     Adding a row raises at most one count, by 1, and lowers none: the query is monotone with sensitivity 1. Replacing a
-    row may also lower another count by 1. Rows outside the categories are not counted. The categories must not depend
-    on the dataset.
-
-    Parameters
-    ----------
-    categories : sequence
-        Distinct rows, at least one.
+    row may also lower another count by 1. Rows outside the categories, which must not depend on the dataset, are not
+    counted.
 
     Examples
     --------
@@ -211,12 +189,8 @@ class CategoryCounts:
     def __post_init__(self) -> None:
         counts = rows_of(list(self.categories))
         _check_some("categories", tuple(counts))
-        if counts.total() > len(counts):
-            raise ClaimError(
-                f"categories={self.categories!r:.60} names a category twice, and its rows would count twice; "
-                "name each category once.",
-                categories=self.categories,
-            )
+        why = "names a category twice, and its rows would count twice; name each category once."
+        check_value("categories", self.categories, counts.total() == len(counts), why)
         object.__setattr__(self, "categories", tuple(counts))
 
     def __call__(self, dataset: Any) -> Integers:
@@ -225,8 +199,7 @@ class CategoryCounts:
 
 
 def _check_some(name: str, values: Sequence[Any]) -> None:
-    if not values:
-        raise ClaimError(f"{name}=() is an empty range; give at least one.", **{name: values})
+    check_value(name, values, values, "is an empty range; give at least one.")
 
 
 # Exact sensitivity of a query or a utility over a small domain, by enumeration of all neighbours.
@@ -248,18 +221,10 @@ def utility_sensitivity(
 ) -> float:
     """Return Δu = max_r max_{x~y} |u(x, r) − u(y, r)| over all neighbours with at most `max_rows` rows; exact.
 
-    Parameters
-    ----------
-    utility : callable
-        Maps a dataset (a list of rows) and a candidate to a number.
-    candidates : sequence
-        The range, at least one candidate.
-    domain, max_rows, adjacency, min_rows
-        As for `query_sensitivity`.
+    The utility maps a dataset, a list of rows, and a candidate to a number. The other parameters are those of
+    `query_sensitivity`.
 
-    References
-    ----------
-    Dwork & Roth (2014), The algorithmic foundations of differential privacy, Section 3.4.
+    Source: Dwork & Roth (2014), Section 3.4.
 
     Examples
     --------
@@ -279,7 +244,9 @@ def query_sensitivity(
     """Return the largest ‖query(x) − query(y)‖ over all neighbours with at most `max_rows` rows from the domain; exact.
 
     The function tries every multiset of rows, so the query must not depend on the order of the rows. The result holds
-    for this domain and these sizes only; a larger range needs an argument from the query itself.
+    for this domain and these sizes only; a larger range needs an argument from the query itself. More than a million
+    pairs raise an `OptionError`; an answer that is not finite, or whose length depends on the dataset, a
+    `DatasetError`.
 
     Parameters
     ----------
@@ -293,13 +260,6 @@ def query_sensitivity(
     adjacency : AddRemove or Replace
     norm : {"l1", "l2", "linf"}
         Norm of the difference: "l1" for Laplace noise, "l2" for Gaussian noise.
-
-    Raises
-    ------
-    OptionError
-        If an option is outside its range, or there are more than a million pairs.
-    DatasetError
-        If an answer is not finite, or its length depends on the dataset.
 
     Examples
     --------
@@ -315,8 +275,7 @@ def query_sensitivity(
             f"the neighbours of adjacency={adjacency!r} cannot be enumerated; use AddRemove() or Replace().",
             adjacency=adjacency,
         )
-    if norm not in _ORDERS:
-        raise OptionError(f'norm={norm!r} is unknown; use "l1", "l2" or "linf".', norm=norm)
+    check_value("norm", norm, norm in _ORDERS, 'is unknown; use "l1", "l2" or "linf".', OptionError)
     if not all(isinstance(n, (int, np.integer)) for n in (min_rows, max_rows)) or not 0 <= min_rows <= max_rows:
         raise OptionError(
             f"min_rows={min_rows!r} and max_rows={max_rows!r} are not a range of sizes; use whole numbers with "

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import logsumexp
 
 from ..audit.claims.claim import Claim, check_number
-from ..audit.errors import ClaimError, DatasetError
+from ..audit.errors import DatasetError
 from .distributions.distributions import (
     ABOVE,
     BELOW,
@@ -25,7 +26,6 @@ from .distributions.distributions import (
 from .distributions.divergences import DrawnByItsDistribution, PureMechanism, RunsAs
 from .distributions.released_values import ComparedValuesDistribution, FreshValuesDistribution
 from .noise_samplers import (
-    PIECE,
     Floats,
     Integers,
     fill_exponential,
@@ -34,7 +34,16 @@ from .noise_samplers import (
     round_to_grid,
     standard_laplace,
 )
-from .queries import Query, as_numbers, candidate_scores, check_choice, check_count, identity, places_below_leader
+from .queries import (
+    Query,
+    as_numbers,
+    candidate_scores,
+    check_choice,
+    check_count,
+    check_value,
+    identity,
+    places_below_leader,
+)
 
 __all__ = [
     "ExponentialMechanism", "ReportNoisyMax", "PermuteAndFlip", "PostedPriceAuction", "PUMPKIN_BIDS", "Revenue",
@@ -74,10 +83,10 @@ class SelectionMechanism(PureMechanism):
 class ExponentialMechanism(DrawnByItsDistribution, SelectionMechanism):
     """The index of a candidate, drawn with Pr[r] ∝ exp(ε u(x, r)/(2Δ)): epsilon-DP.
 
+    Source: McSherry & Talwar (2007), Theorem 6; Dwork & Roth (2014), Theorem 3.10.
+
     Parameters
     ----------
-    epsilon : float
-        In nats, positive.
     sensitivity : float
         Δ, the largest change of a single utility between neighbouring datasets, positive.
     monotone : bool
@@ -86,11 +95,6 @@ class ExponentialMechanism(DrawnByItsDistribution, SelectionMechanism):
     utilities : callable
         Maps the dataset to the candidates' utilities, shape (n_candidates,); by default the dataset is that vector.
         `EachCandidate(utility, candidates)` builds it from a function of the dataset and a candidate.
-
-    References
-    ----------
-    McSherry & Talwar (2007), Mechanism design via differential privacy, Theorem 6; Dwork & Roth (2014), The algorithmic
-    foundations of differential privacy, Theorem 3.10.
 
     Examples
     --------
@@ -105,17 +109,10 @@ class ExponentialMechanism(DrawnByItsDistribution, SelectionMechanism):
         return FiniteDistribution.from_log_weights(places_below_leader(self.utilities, dataset, self.scale))
 
     def loss_parts(self, x: Any, y: Any) -> tuple[Floats, float]:
-        """Return the two terms of the privacy loss ln Pr_x[r] − ln Pr_y[r]: the candidate's and the normaliser's.
+        """Return the two terms of the privacy loss: (u(x, r) − u(y, r))/scale for each candidate, and the normaliser's.
 
         Between neighbours, both terms are within ±ε/2. In the monotone case, candidates' terms are within ±ε, and the
-        normaliser's term has the opposite sign.
-
-        Returns
-        -------
-        own : ndarray, shape (n_candidates,)
-            (u(x, r) − u(y, r)) / scale.
-        normaliser : float
-            ln Σ exp(u(y, r)/scale) − ln Σ exp(u(x, r)/scale).
+        normaliser's term, ln Σ exp(u(y, r)/scale) − ln Σ exp(u(x, r)/scale), has the opposite sign.
 
         Examples
         --------
@@ -143,18 +140,10 @@ class PermuteAndFlip(SelectionMechanism):
     """The index of the first candidate, in random order, whose coin with probability e^{(u − max u)/scale} says yes.
 
     The scale is 2Δ/ε and the mechanism is epsilon-DP. Its distribution is that of `ReportNoisyMax` with exponential
-    noise. To see this, let uniform keys V define the order. A coin U < p and a key can be one number, because given U <
-    p the ratio U/p is uniform too; the smallest U/p is the largest −ln U + u/scale.
+    noise. Parameters are those of `ExponentialMechanism`.
 
-    Parameters
-    ----------
-    epsilon, sensitivity, monotone, utilities
-        As for `ExponentialMechanism`.
-
-    References
-    ----------
-    McKenna & Sheldon (2020), Permute-and-flip: a new mechanism for differentially private selection, Algorithm 1; Ding
-    et al. (2021), The permute-and-flip mechanism is identical to report-noisy-max with exponential noise.
+    Source: McKenna & Sheldon (2020), Algorithm 1; Ding et al. (2021), The permute-and-flip mechanism is identical to
+    report-noisy-max with exponential noise.
 
     Examples
     --------
@@ -177,8 +166,7 @@ class PermuteAndFlip(SelectionMechanism):
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
         """`size` independent indices in range(n_candidates), shape (size,), int64.
 
-        Uniform keys define the order, so memory does not grow with the number of candidates: among the candidates whose
-        coin says yes, the one with the smallest key wins.
+        Among the candidates whose coin says yes, the one with the smallest uniform key wins.
         """
         chances = np.exp(places_below_leader(self.utilities, dataset, self.scale))
         winners = np.empty(size, dtype=np.int64)
@@ -244,11 +232,8 @@ class Revenue:
 def bids_of(dataset: Any) -> Floats:
     """Return the bids in ascending order, shape (n_bids,); raise a `DatasetError` if they are not finite numbers."""
     bids = as_numbers(dataset)
-    if bids.ndim != 1 or not np.isfinite(bids).all():
-        raise DatasetError(
-            f"the dataset {dataset!r:.60} is not a list of bids; use one finite number for each bidder.",
-            dataset=dataset,
-        )
+    are_bids = bids.ndim == 1 and np.isfinite(bids).all()
+    check_value("dataset", dataset, are_bids, "is not a list of bids; use one finite number per bidder.", DatasetError)
     return np.sort(bids)
 
 
@@ -256,21 +241,11 @@ def bids_of(dataset: Any) -> Floats:
 class PostedPriceAuction(PureMechanism):
     """A price, drawn from a fixed list by the exponential mechanism with the revenue as utility: epsilon-DP.
 
-    The dataset is the list of bids. Neighbours differ by one bid that is added, removed or replaced.
+    The dataset is the list of bids; neighbours differ by one bid that is added, removed or replaced. The prices,
+    positive and ascending, are the same for all datasets. `monotone` uses the saving for monotone utilities such as
+    revenue: half the noise at the same epsilon.
 
-    Parameters
-    ----------
-    epsilon : float
-        In nats, positive.
-    prices : sequence of float
-        Positive, in ascending order, the same for all datasets.
-    monotone : bool
-        Use the saving for monotone utilities such as revenue: half the noise at the same epsilon.
-
-    References
-    ----------
-    Dwork & Roth (2014), The algorithmic foundations of differential privacy, Example 3.5; McSherry & Talwar (2007),
-    Mechanism design via differential privacy.
+    Source: Dwork & Roth (2014), Example 3.5; McSherry & Talwar (2007).
 
     Examples
     --------
@@ -285,12 +260,9 @@ class PostedPriceAuction(PureMechanism):
 
     def __post_init__(self) -> None:
         prices = tuple(float(price) for price in self.prices)
-        if not prices or not prices[0] > 0 or not prices[-1] < math.inf or not np.all(np.diff(prices) > 0):
-            raise ClaimError(
-                f"prices={self.prices!r:.60} is not a list of prices; use positive numbers in ascending order, "
-                "at least one.",
-                prices=self.prices,
-            )
+        are_prices = prices and prices[0] > 0 and prices[-1] < math.inf and np.all(np.diff(prices) > 0)
+        why = "is not a list of prices; use positive numbers in ascending order, at least one."
+        check_value("prices", self.prices, are_prices, why)
         object.__setattr__(self, "prices", prices)
         self._choice  # noqa: B018  # checks the epsilon
 
@@ -299,11 +271,9 @@ class PostedPriceAuction(PureMechanism):
         return f"PostedPrice(epsilon={self.epsilon:g}, {len(self.prices)} prices to {self.prices[-1]:g}{ending})"
 
     def distribution(self, dataset: Any) -> DiscreteDistribution:
-        """The exact distribution of the price."""
         return DiscreteDistribution(tuple(self.prices), self._choice.distribution(dataset).log_probabilities)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
-        """`size` independent prices, shape (size,)."""
         return np.asarray(self.prices).take(self._choice.sample(dataset, size, rng))
 
     @property
@@ -322,20 +292,10 @@ _FILLS: Final = {"laplace": fill_laplace, "exponential": fill_exponential, "gumb
 class ReportNoisyMax(SelectionMechanism):
     """The index of the largest count after independent noise of scale 2Δ/ε on each: epsilon-DP.
 
-    Parameters
-    ----------
-    epsilon, sensitivity, monotone
-        As for `ExponentialMechanism`, with counts for utilities.
-    noise : {"laplace", "exponential", "gumbel"}
-        Exponential noise gives the distribution of permute-and-flip, Gumbel noise that of the exponential mechanism.
-    counts : callable
-        Maps the dataset to the candidates' counts, shape (n_candidates,); by default the dataset is that vector.
+    Parameters are those of `ExponentialMechanism`, with `counts` for utilities. Exponential noise gives the
+    distribution of permute-and-flip, Gumbel noise that of the exponential mechanism.
 
-    References
-    ----------
-    Dwork & Roth (2014), The algorithmic foundations of differential privacy, Claim 3.9 (Laplace, counts) and Section
-    3.4 (exponential); McKenna & Sheldon (2020), Permute-and-flip: a new mechanism for differentially private selection;
-    Ding et al. (2021), The permute-and-flip mechanism is identical to report-noisy-max with exponential noise.
+    Source: Dwork & Roth (2014), Claim 3.9 (Laplace, counts) and Section 3.4 (exponential); McKenna & Sheldon (2020).
 
     Examples
     --------
@@ -357,21 +317,20 @@ class ReportNoisyMax(SelectionMechanism):
     def distribution(self, dataset: Any) -> FiniteDistribution:
         """The distribution of the output, with a relative error of about 1e-12 in every probability.
 
-        With Laplace noise, too many counts, too many scales apart for the integration, raise a `DatasetError`.
+        With Laplace noise, counts that are too many, or too many scales apart, to integrate raise a `DatasetError`.
         """
         places = places_below_leader(self.counts, dataset, self.scale)
         match self.noise:
             case "laplace":
                 return FiniteDistribution(tuple(_laplace_winners(places).tolist()))
             case "exponential":
-                return FiniteDistribution(tuple(_race_winners(places).tolist()))
+                return FiniteDistribution(tuple(race_winners(places).tolist()))
             case _:
                 return FiniteDistribution.from_log_weights(places)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
-        """`size` independent indices in range(n_candidates), shape (size,), int64.
-
-        Memory does not grow with the number of candidates: each candidate in turn is compared with the leader so far.
+        """`size` independent indices in range(n_candidates), shape (size,), int64; each candidate is compared with the
+        leader.
         """
         places = places_below_leader(self.counts, dataset, self.scale)
         # Gumbel noise is −ln E with E exponential; −E e^{−place} orders the candidates as place − ln E does.
@@ -379,14 +338,9 @@ class ReportNoisyMax(SelectionMechanism):
         fill = _FILLS[self.noise]
         index = np.min_scalar_type(len(places) - 1)
         winners = np.empty(size, dtype=np.int64)
-        room = min(size, PIECE)
-        leads, trials, aheads = np.empty(room), np.empty(room), np.empty(room, dtype=np.bool_)
-        indices, marks = np.empty(room, dtype=index), np.empty(room, dtype=index)
         for piece in pieces(size):
             n = piece.stop - piece.start
-            lead, trial, is_ahead, winner, mark = leads[:n], trials[:n], aheads[:n], indices[:n], marks[:n]
-            lead.fill(-np.inf)
-            winner.fill(0)
+            lead, trial, winner = np.full(n, -np.inf), np.empty(n), np.zeros(n, dtype=index)
             for candidate, (place, factor) in enumerate(zip(places, factors, strict=True)):
                 fill(trial, rng)
                 if self.noise == "gumbel":
@@ -394,15 +348,13 @@ class ReportNoisyMax(SelectionMechanism):
                 else:
                     trial += place
                 # Candidates come in order, so the largest mark is the last leader's; twice as fast as a masked copy.
-                np.greater(trial, lead, out=is_ahead)
-                np.multiply(is_ahead.view(np.uint8), index.type(candidate), out=mark)
-                np.maximum(winner, mark, out=winner)
+                np.maximum(winner, (trial > lead) * index.type(candidate), out=winner)
                 np.maximum(lead, trial, out=lead)
             winners[piece] = winner
         return winners
 
 
-def _race_winners(places: Floats, share: float = 1.0) -> Floats:
+def race_winners(places: Floats, share: float = 1.0) -> Floats:
     """Return ln of w_i ∫₀¹ ∏_{j≠i} (1 − t w_j) dt, w = share·e^place: i is the largest, above the leader's place.
 
     With share 1 this is the distribution of noisy max with exponential noise, because the winning value lies above
@@ -420,14 +372,14 @@ def _race_winners(places: Floats, share: float = 1.0) -> Floats:
 def _laplace_winners(places: Floats) -> Floats:
     """Return ln ∫ f_i ∏_{j≠i} F_j with Laplace densities at the places: the log-probability that i is the largest.
 
-    Below all places the integrand is e^{Kz}, and above them it is the polynomial of `_race_winners`; both integrals are
+    Below all places the integrand is e^{Kz}, and above them it is the polynomial of `race_winners`; both integrals are
     exact. Between them, Gauss-Legendre runs on pieces that break at each place and are so short that the error with 24
     nodes is 1e-14.
     """
     n = len(places)
     low = places.min()
     below = np.full(n, n * low - places.sum() - n * math.log(2) - math.log(n))
-    above = _race_winners(places, share=0.5)
+    above = race_winners(places, share=0.5)
     longest = min(1.0, 8 / n)
     if -low / longest * 24 * n > 2e7:
         raise DatasetError(
@@ -458,13 +410,12 @@ class SparseVector(RunsAs, PureMechanism):
     Half of epsilon pays for the threshold, whose noise all answers share, and half for the answers above. Answers below
     cost nothing, however many there are.
 
+    Source: Dwork & Roth (2014), Section 3.6 (with `refresh`); Lyu, Su & Li (2017), Algorithm 1 (without).
+
     Parameters
     ----------
-    epsilon : float
-        In nats, positive.
     cutoff : int
         Number of answers above the threshold after which the mechanism stops; at least 1.
-    threshold : float
     sensitivity : float
         Δ, the largest change of a single answer between neighbouring datasets, positive.
     monotone : bool
@@ -474,11 +425,6 @@ class SparseVector(RunsAs, PureMechanism):
         Draw new noise for the threshold after each answer above; its scale is then 2cΔ/ε instead of 2Δ/ε.
     queries : callable
         Maps the dataset to the answers, shape (n_queries,); by default the dataset is that vector.
-
-    References
-    ----------
-    Dwork & Roth (2014), The algorithmic foundations of differential privacy, Section 3.6 (with `refresh`); Lyu, Su & Li
-    (2017), Understanding the sparse vector technique for differential privacy, Algorithm 1 (without).
 
     Examples
     --------
@@ -533,19 +479,14 @@ class NoisyThreshold:
 
     Parameters
     ----------
-    claim : Claim
     threshold_scale, query_scale : float
         Scales of the Laplace noise on the threshold (positive) and on each answer (0 for no noise).
-    cutoff : int or None
-        Number of answers above the threshold after which the mechanism stops; None for no limit.
-    threshold : float
-    refresh : bool
-        Whether the threshold's noise is drawn anew after each answer above.
+    cutoff, threshold, refresh, queries
+        As for `SparseVector`; a `cutoff` of None does not limit them.
     release_value : bool
         Whether to output the noisy value of each answer above, on a grid, and NaN for all other answers.
     value_scale : float
         Scale of new Laplace noise on the released answers; 0 to release the noisy value that was compared.
-    queries : callable
     """
 
     claim: Claim
@@ -565,13 +506,10 @@ class NoisyThreshold:
         if self.cutoff is not None:
             check_count("cutoff", self.cutoff, "answers")
         check_number("value_scale", self.value_scale, 0, math.inf, "0 to release the noisy answer that was compared")
-        if self.release_value and self.query_scale == self.value_scale == 0:
-            raise ClaimError("query_scale=0 would release exact answers; use a positive one.", query_scale=0)
-        if self.value_scale > 0 and not self.release_value:
-            raise ClaimError(
-                f"value_scale={self.value_scale:g} applies to released values only; use release_value=True.",
-                value_scale=self.value_scale,
-            )
+        is_noisy = self.query_scale > 0 or self.value_scale > 0 or not self.release_value
+        check_value("query_scale", self.query_scale, is_noisy, "would release exact answers; use a positive one.")
+        is_used = self.value_scale == 0 or self.release_value
+        check_value("value_scale", self.value_scale, is_used, "is of released values only; use release_value=True.")
 
     def distribution(self, dataset: Any) -> RowDistribution | ComparedValuesDistribution | FreshValuesDistribution:
         """The exact distribution of the output."""
@@ -587,14 +525,11 @@ class NoisyThreshold:
             else transcripts
         )
 
-    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats | Integers:
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:
         """`size` transcripts, shape (size, n_queries): the code of each answer, or its released value."""
         answers = candidate_scores(self.queries, dataset)
         limit = len(answers) if self.cutoff is None else self.cutoff
-        if self.release_value:
-            values = np.full((size, len(answers)), np.nan)
-        else:
-            codes = np.full((size, len(answers)), STOPPED, dtype=np.int64)
+        outputs = np.full((size, len(answers)), np.nan if self.release_value else STOPPED)
         for piece in pieces(size):
             thresholds = self.threshold_scale * standard_laplace(piece.stop - piece.start, rng)
             noise = np.zeros(len(thresholds))
@@ -610,9 +545,9 @@ class NoisyThreshold:
                 if self.release_value:
                     is_fresh = self.value_scale > 0
                     released = self.value_scale * standard_laplace(n_above, rng) if is_fresh else noise[is_above]
-                    values[piece, j][is_above] = round_to_grid(released, self.value_scale or self.query_scale, answer)
+                    outputs[piece, j][is_above] = round_to_grid(released, self.value_scale or self.query_scale, answer)
                 else:
-                    codes[piece, j][is_open] = np.where(is_above, ABOVE, BELOW)[is_open]
+                    outputs[piece, j][is_open] = np.where(is_above, ABOVE, BELOW)[is_open]
                 if self.refresh:
                     thresholds[is_above] = self.threshold_scale * standard_laplace(n_above, rng)
-        return values if self.release_value else codes
+        return outputs

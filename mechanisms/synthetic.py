@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from ..audit.claims.claim import check_number
-from ..audit.errors import ClaimError, DatasetError
-from .distributions.divergences import PureMechanism
+from ..audit.errors import DatasetError
+from .distributions.divergences import PureClaim
 from .noise.laplace import GeometricMechanism
 from .noise_samplers import Floats, Integers
-from .queries import as_numbers, check_count
+from .queries import as_numbers, check_count, check_value
 
 __all__ = ["NoisyBins", "NoisyMarginals"]
 
@@ -25,35 +25,25 @@ _TAIL = 30.0  # nats beyond which the noise is left out of the exact distributio
 
 
 @dataclass(frozen=True, slots=True)
-class NoisyMarginals(PureMechanism):
+class NoisyMarginals(PureClaim):
     """Tables whose columns are drawn independently from noisy histograms: epsilon-DP.
 
-    The dataset is a list of rows, and each row a tuple with one category for each column, a whole number from 0. Other
-    values, such as None, are outside the domain and not counted. Each histogram gets geometric noise with an equal
-    part of epsilon, is cut at 0 and normalised (uniform if nothing is left), and gives the values of the column. With
-    `rows` the number of rows of the table is public; without, it is a noisy count of the data's rows and takes a part
-    of epsilon, too. Drawing the table is post-processing of the noisy histograms.
+    The dataset is a list of tuples with one category for each column, a whole number from 0; other values, such as
+    None, are not counted. Each histogram gets geometric noise with an equal part of epsilon, is cut at 0 and normalised
+    (uniform if nothing is left). With `rows` the number of rows of the table is public; without, it is a noisy count of
+    the data's rows and takes a part of epsilon, too. An output is the one-way marginals of the table, as a dict with
+    the number of rows and the rows in each category of each column. Given these, the table (`table`) shows nothing else
+    about the data.
 
-    An output is the one-way marginals of the table, as a dict with the number of rows and the rows in each category of
-    each column. Given these, the table is the columns in random order, each by itself (`table`), so it shows nothing
-    else about the data.
+    Source: Dwork & Roth (2014), Example 3.2, Proposition 2.1 (post-processing) and Theorem 3.14 (composition).
 
     Parameters
     ----------
-    epsilon : float
-        In nats, positive.
     categories : tuple of int
         Number of categories of each column, at least 2.
-    rows : int, optional
-        Public number of rows of the table; None for a noisy count.
     sensitivity : int
         Largest change of a histogram between neighbouring datasets: 1 for add/remove, 2 for replace. The number of rows
         then changes by 1 or not, so `rows=None` is for add/remove.
-
-    References
-    ----------
-    Dwork & Roth (2014), The algorithmic foundations of differential privacy, Example 3.2 (histograms), Proposition 2.1
-    (post-processing) and Theorem 3.14 (composition).
 
     Examples
     --------
@@ -69,18 +59,15 @@ class NoisyMarginals(PureMechanism):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "categories", tuple(self.categories))
-        if not self.categories:
-            raise ClaimError("categories=() is a table without columns; give the categories of each column.")
+        why = "is a table without columns; give the categories of each column."
+        check_value("categories", self.categories, self.categories, why)
         for k in self.categories:
             check_count("categories", k, "categories", least=2)
         if self.rows is not None:
             check_count("rows", self.rows, "rows")
-        if self.sensitivity not in (1, 2) or (self.rows is None and self.sensitivity == 2):
-            raise ClaimError(
-                f"sensitivity={self.sensitivity!r} is not 1 for add/remove, or 2 for replaced rows and a public number "
-                "of rows; use 1 or 2.",
-                sensitivity=self.sensitivity,
-            )
+        possible = (1,) if self.rows is None else (1, 2)
+        why = "is not 1 for add/remove, or 2 for replaced rows and a public number of rows; use 1 or 2."
+        check_value("sensitivity", self.sensitivity, self.sensitivity in possible, why)
         self.noise  # noqa: B018  # checks epsilon
 
     @property
@@ -91,7 +78,6 @@ class NoisyMarginals(PureMechanism):
         return GeometricMechanism(self.epsilon / parts, self.sensitivity)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> dict[str, Integers]:
-        """`size` independent outputs: for each name of a count an array of shape (size,)."""
         counts = marginals(dataset, self.categories)
         if self.rows is None:
             n_rows = np.maximum(self.noise.sample(len(dataset), size, rng), 0)
@@ -190,25 +176,12 @@ _STEPS = 1024  # places in a bin, so that numbers lie on a grid
 
 
 @dataclass(frozen=True, slots=True)
-class NoisyBins(PureMechanism):
-    """A column of `rows` numbers between `low` and `high`, drawn from a noisy histogram: epsilon-DP.
+class NoisyBins(PureClaim):
+    """A column of `rows` numbers between `low` and `high`, drawn from a noisy histogram of equal bins: epsilon-DP.
 
-    The dataset is a list of numbers; those outside the range are counted at its ends, and missing ones not at all. The
-    range and its bins are declared. An output is the column, shape (rows,): a bin by its noisy share, and a uniform
-    place in the bin, on a grid of 1/1024 of it.
-
-    Parameters
-    ----------
-    epsilon : float
-        In nats, positive.
-    low, high : float
-        The declared range.
-    bins : int
-        Number of equal bins of the range.
-    rows : int
-        Public number of rows of the table.
-    sensitivity : int
-        1 for add/remove, 2 for replace.
+    The dataset is a list of numbers; those outside the declared range are counted at its ends, and missing ones not. An
+    output is the column, shape (rows,): a bin by its noisy share, and a uniform place in the bin, on a grid of 1/1024
+    of it. The sensitivity is 1 for add/remove, 2 for replace.
 
     Examples
     --------
@@ -224,12 +197,9 @@ class NoisyBins(PureMechanism):
     sensitivity: int = 1
 
     def __post_init__(self) -> None:
-        if not -np.inf < self.low < self.high < np.inf:
-            raise ClaimError(
-                f"low={self.low!r} and high={self.high!r} do not form a range; use finite numbers, low < high.",
-                low=self.low,
-                high=self.high,
-            )
+        is_range = -np.inf < self.low < self.high < np.inf
+        why = f"and high={self.high!r} do not form a range; use finite numbers, low < high."
+        check_value("low", self.low, is_range, why)
         check_count("bins", self.bins, "bins", least=2)
         check_count("rows", self.rows, "rows")
         self.noise  # noqa: B018  # checks epsilon and the sensitivity
@@ -244,7 +214,6 @@ class NoisyBins(PureMechanism):
         return GeometricMechanism(self.epsilon, self.sensitivity)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
-        """`size` independent outputs, shape (size, rows)."""
         return numbers_from_bins(self, present(dataset), (self.low, self.high), size, rng)
 
 

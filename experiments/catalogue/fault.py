@@ -12,6 +12,7 @@ from ...audit.claims.claim import Claim, claim_at
 from ...audit.datasets.adjacency import Adjacency
 from ...audit.datasets.domains import Domain
 from ...audit.errors import ClaimError
+from ...audit.options import FloatingPoint
 from ..cases.experiment import check_bounded, parameter_by_distributions
 
 
@@ -57,14 +58,14 @@ class Fault:
     adjacency, x, y, distance, domain
         As in `NeighbouringPair`.
     truth : Claim or None
-        Strongest claim of this kind that is known to hold; None where no finite one holds for all datasets.
+        Strongest claim of this kind that is known to hold; None if no finite one holds for all datasets.
     exact : float or None
-        Exact privacy parameter on the pair, in the unit of the claim's and per step of the distance; infinite where
-        nothing holds, None where unknown.
+        Exact privacy parameter on the pair, in the unit of the claim's and per step of the distance; infinite if
+        nothing holds, None if unknown.
     runs : int
         Runs on each dataset with which an audit at alpha 1e-6 finds the bug with probability .999 or more.
-    bits : bool
-        Whether only the low bits of the outputs show the bug.
+    floating_point : {"ignore", "test"}
+        "test" if only the low bits of the outputs show the bug.
     """
 
     name: str
@@ -82,7 +83,7 @@ class Fault:
     truth: Claim | None
     exact: float | None
     runs: int
-    bits: bool = False
+    floating_point: FloatingPoint = "ignore"
 
 
 FaultMaker = Callable[..., Fault]
@@ -103,13 +104,14 @@ def fault(
     cause: str = "",
     practice: str = "",
     runs: int = 10_000,
-    bits: bool = False,
+    floating_point: FloatingPoint = "ignore",
 ) -> Fault:
     """Return a fault, with defaults read from the mechanism.
 
-    Claim and truth are by default those of the mechanism, the exact privacy parameter is that of its distributions
-    where they give it, and cause and practice are in its docstring, in the form that `Flaw` describes. `bound_on` says
-    which parameter of a claim with a δ the audit bounds; None leaves the claim as stated.
+    Claim and truth are by default those of the mechanism, and the truth of a right mechanism is its claim. The exact
+    privacy parameter is that of its distributions where they give it, and cause and practice are in its docstring, in
+    the form that `Flaw` describes. `bound_on` says which parameter of a claim with a δ the audit bounds; None leaves
+    the claim as stated.
 
     Raises
     ------
@@ -119,7 +121,7 @@ def fault(
         truth is stated.
     """
     given = _stated_claim(name, mechanism, mechanism.claim if claim is None else claim, bound_on)
-    known = mechanism.truth if truth is _OWN else truth
+    known = getattr(mechanism, "truth", mechanism.claim) if truth is _OWN else truth
     at_distance = claim_at(given, pair.distance)
     found = parameter_by_distributions(mechanism, (pair.x, pair.y), at_distance) if exact is None else exact
     _check_truth(name, mechanism, given, known, found)
@@ -140,7 +142,7 @@ def fault(
         truth=known,
         exact=found,
         runs=runs,
-        bits=bits,
+        floating_point=floating_point,
     )
 
 

@@ -171,8 +171,10 @@ def _scales() -> list[Fault]:
         _LAPLACE("scale-epsilon", faulty.InvertedScaleLaplace(0.5, query=len), _COUNT, correct=count),
         _LAPLACE("deviation-as-scale", faulty.DeviationAsScaleLaplace(0.5, query=len), _COUNT, correct=count,
             runs=50_000),
-        _LAPLACE("best-of-draws", faulty.BestOfDraws(0.5, query=len), _COUNT, correct=count,
-            cause="Two noisy answers drawn, and the one nearer to the truth released: 2ε instead of ε"),
+        _LAPLACE("best-of-draws", LaplaceMechanism(1.0, query=len), _COUNT, correct=count, claim=count.claim,
+            cause="Two noisy answers drawn, and the one nearer to the truth released: 2ε instead of ε",
+            practice="A release that looks too noisy is drawn again. The smaller of two exponential magnitudes is "
+            "exponential with twice the rate."),
     ]  # fmt: skip
 
 
@@ -223,7 +225,7 @@ def _floating_point() -> list[Fault]:
     noise, normal = LaplaceMechanism(1.0), faulty.NaiveGaussian(1.0, 0.01)
     euclidean = NeighbouringPair(0.0, 1.0, Within("l2"), Answers())
     fractions = NeighbouringPair(0.1, 0.7, Within("l1"), Answers())
-    in_bits: FaultMaker = partial(_FLOATING, runs=20_000, bits=True)
+    in_bits: FaultMaker = partial(_FLOATING, runs=20_000, floating_point="test")
     return [
         _FLOATING("uniform-of-few-bits", faulty.FewValuesLaplace(0.5), _ANSWER, correct=LaplaceMechanism(0.5),
             exact=math.inf,

@@ -19,18 +19,9 @@ _MODULES = {
 }
 
 __all__ = [
-    "from_opendp",
-    "OpenDPMechanism",
-    "from_diffprivlib",
-    "from_diffprivlib_tool",
-    "DiffprivlibMechanism",
-    "DiffprivlibTool",
-    "from_pydp",
-    "PyDPMechanism",
-    "claim_from_event",
-    "pld_from_replay",
-    "Program",
-]
+    "from_opendp", "OpenDPMechanism", "from_diffprivlib", "from_diffprivlib_tool", "DiffprivlibMechanism",
+    "DiffprivlibTool", "from_pydp", "PyDPMechanism", "claim_from_event", "pld_from_replay", "Program",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -15,6 +15,7 @@ from ...audit.claims.privacy_profile import PrivacyProfile
 from ...audit.errors import ClaimError
 from ...audit.replay.distributions import moved
 from ...audit.replay.replay_result import ReplayedCall, ReplayResult, check_replay_result
+from ..queries import check_value
 from .library_calls import imported
 
 # Claims from `dp_accounting`: an event or a composition of events, as the privacy profile of its privacy loss.
@@ -29,6 +30,8 @@ def claim_from_event(
     max_epsilon: float = 50.0,
 ) -> PrivacyProfile:
     """Return the claim that `dp_accounting` derives for an event, never stronger: all rounding enlarges the deltas.
+
+    An event that the accountant does not support, or that is not private, and an unknown relation raise a `ClaimError`.
 
     Parameters
     ----------
@@ -71,17 +74,10 @@ def claim_from_event(
     dp_accounting, pld = imported("dp_accounting", "accounting"), imported("dp_accounting.pld", "accounting")
     relations = {relation.name.lower(): relation for relation in dp_accounting.NeighboringRelation}
     relation = relations.get(neighbours.lower() if isinstance(neighbours, str) else "")
-    if relation is None:
-        raise ClaimError(
-            f"neighbours={neighbours!r} is not a relation of dp_accounting; use one of {', '.join(relations)}.",
-            neighbours=neighbours,
-        )
-    if not isinstance(event, dp_accounting.DpEvent):
-        raise ClaimError(
-            f"event={event!r:.60} is not an event of dp_accounting; use one such as "
-            "GaussianDpEvent(noise_multiplier=2.0).",
-            event=event,
-        )
+    why = f"is not a relation of dp_accounting; use one of {', '.join(relations)}."
+    check_value("neighbours", neighbours, relation is not None, why)
+    why = "is not an event of dp_accounting; use one such as GaussianDpEvent(noise_multiplier=2.0)."
+    check_value("event", event, isinstance(event, dp_accounting.DpEvent), why)
     width = check_number("discretization", discretization, 0, 1, "1e-4 is usual", closed=False)
     accountant = pld.PLDAccountant(relation, value_discretization_interval=width)
     try:
@@ -107,11 +103,12 @@ _MOST = 200  # draws of one call that are composed one by one
 
 
 def pld_from_replay(result: ReplayResult, *, discretization: float = 1e-4, partial: bool = False) -> Any:
-    """Return the privacy loss distribution of all recorded calls together, on the path of a replay.
+    """Return dp_accounting's privacy loss distribution of all recorded calls together, on the path of a replay.
 
     Its ``get_epsilon_for_delta(delta)`` is the budget that these calls spend on this pair and path: at most, as all
     rounding enlarges it. For Laplace, geometric and Gaussian noise the whole loss is composed, for other calls the
-    worst case.
+    worst case. A `ClaimError` is raised if the loss of a call is unknown or infinite, also because its noise is added
+    to something that the replay does not know.
 
     Parameters
     ----------
@@ -120,7 +117,7 @@ def pld_from_replay(result: ReplayResult, *, discretization: float = 1e-4, parti
     discretization : float
         Grid width of the losses.
     partial : bool
-        Whether to compose the calls of a result that is open: the budget of these calls alone, and not that of the
+        Whether to compose the calls of a result that is open: the budget only of these calls, and not that of the
         output.
 
     Returns
@@ -157,7 +154,7 @@ def pld_from_replay(result: ReplayResult, *, discretization: float = 1e-4, parti
     if result.open_reasons and not partial:
         raise ClaimError(
             f"the replay is open ({result.open_reasons[0]}), so the output may cost more than its recorded calls; "
-            "partial=True composes these alone."
+            "partial=True composes only these."
         )
     parts = [loss for call in result.calls for loss in _losses(call, losses, width)]
     return reduce(lambda one, other: one.compose(other), parts, losses.identity(width))

@@ -22,7 +22,8 @@ from ...audit.printing import shorten
 from ...audit.replay.distributions import Distribution
 from ...audit.replay.registered import Patch
 from ...audit.replay.tape import Declared, Tape, active_tape
-from .library_calls import imported, released
+from ..selection import race_winners
+from .library_calls import Adapted, imported, released
 
 # Shared parts of the diffprivlib adapters: the library, the claim for its epsilon and delta, and the noise source.
 
@@ -62,17 +63,17 @@ def needed_adjacency(adjacency: Adjacency | None, name: str, natural: str) -> Ad
 
 # Mechanisms of diffprivlib, with the claim read from the object.
 #
-# A mechanism draws one run at a time and takes five to ten microseconds of Python per run. The block sampler loops over
-# runs on one copy of the mechanism; single runs, each with its own copy, take half as long again. Threads share the
-# interpreter and gain nothing. With `joblib.parallel_config("loky")`, blocks run in processes.
+# A mechanism draws one run at a time and takes five to ten microseconds of Python per run. The adapter
+# loops over runs on one copy of the mechanism; single runs, each with its own copy, take half as long again. Threads
+# share the interpreter and gain nothing. With `joblib.parallel_config("loky")`, blocks run in processes.
 
 _REFUSED = Raised("ValueError")
 _TRIES = 100  # further runs that must all raise before the dataset counts as outside the domain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class DiffprivlibMechanism:
-    """Block sampler for a diffprivlib mechanism; use `from_diffprivlib` to create one.
+class DiffprivlibMechanism(Adapted):
+    """Adapter of a diffprivlib mechanism; use `from_diffprivlib` to create one.
 
     Each block has its own copy of the mechanism, whose random state draws from the block's generator.
 
@@ -96,27 +97,18 @@ class DiffprivlibMechanism:
         Name of the class of the mechanism.
     """
 
+    library = "diffprivlib"
     source: Any = field(repr=False)
     query: Callable[[Any], Any] | None = field(repr=False)
     output: Callable[[Any], Any] | None = field(repr=False)
-    claim: Claim
-    claim_source: str
-    adjacency: Adjacency
     seeded: bool
-    name: str
-
-    def __str__(self) -> str:
-        return f"diffprivlib {self.name}"
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> list[Any]:
         """Return `size` outputs.
 
-        Raises
-        ------
-        ClaimError
-            If a function creates a mechanism for this dataset whose epsilon or delta differs from the claim.
-        DatasetError
-            If every run raises ValueError, which is how the library rejects values outside the mechanism's domain.
+        A function that creates a mechanism with another epsilon or delta than the claim raises a `ClaimError`. If every
+        run raises ValueError, which is how the library rejects values outside the mechanism's domain, a `DatasetError`
+        is raised.
         """
         is_given = hasattr(self.source, "randomise")
         own = _with_state(self.source if is_given else self._made(dataset), random_state(rng) if self.seeded else None)
@@ -171,6 +163,9 @@ def from_diffprivlib(
 ) -> DiffprivlibMechanism:
     """Return the mechanism with its claim (ε, or ε and δ), ready for `check` and `find_worst_pair`.
 
+    Without an adjacency, the `AdjacencyError` proposes one. An infinite epsilon, or a function without an example,
+    raises a `ClaimError`; another object than a mechanism of diffprivlib a `MechanismError`.
+
     Parameters
     ----------
     mechanism : DPMachine or callable
@@ -220,7 +215,7 @@ def from_diffprivlib(
         from diffprivlib.mechanisms import Laplace
 
         laplace = from_diffprivlib(Laplace(epsilon=1.0, sensitivity=1.0), adjacency=Within("l1", 1.0))
-        result = check(laplace, 0.0, 1.0, runs=100_000, bits=False)
+        result = check(laplace, 0.0, 1.0, runs=100_000, floating_point="ignore")
         print(result.verdict.value)  # not refuted
     """
     machine = library().mechanisms.DPMachine
@@ -407,7 +402,7 @@ def distribution_of(mechanism: Any, value: Any) -> Distribution:
             held = {"probabilities": np.diff(mechanism._probabilities, prepend=0.0)}
             return Distribution("discrete", held, beside={"candidates": mechanism.candidates})
         case "PermuteAndFlip" if len(mechanism.utility) <= _MOST_CANDIDATES and _are_doubles(mechanism._probabilities):
-            held = {"probabilities": _permuted_and_flipped(np.exp(mechanism._probabilities))}
+            held = {"probabilities": np.exp(race_winners(np.asarray(mechanism._probabilities)))}
             return Distribution("discrete", held, beside={"candidates": mechanism.candidates})
         case "Binary":
             other = (1.0 - mechanism.delta) / (math.exp(mechanism.epsilon) + 1.0)
@@ -432,22 +427,6 @@ def _are_doubles(logarithms: npt.NDArray[np.float64]) -> bool:
     return bool(np.all((logarithms > math.log(np.finfo(float).tiny)) | np.isneginf(logarithms)))
 
 
-def _permuted_and_flipped(accepted: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return the probability of each candidate, from those with which the coins accept them; the largest is 1.
-
-    Give each candidate a uniform time in place of a place in the permutation. The candidate with time t is returned if
-    its coin accepts it and no other candidate is accepted before: with probability aᵢ ∫ ∏ (1 − t aⱼ) dt over [0, 1],
-    j ≠ i. The integrand is a polynomial of degree n − 1, which Gauss-Legendre integrates exactly.
-
-    References
-    ----------
-    McKenna & Sheldon (2020), Permute-and-flip, Algorithm 1 and Proposition 5.
-    """
-    nodes, weights = np.polynomial.legendre.leggauss(len(accepted) // 2 + 1)
-    factors = 1.0 - np.outer((nodes + 1.0) / 2.0, accepted)  # all positive, as the nodes lie within (0, 1)
-    return np.asarray(accepted * (weights @ (factors.prod(axis=1, keepdims=True) / factors)) / 2.0)
-
-
 def _recorded_objective(original: Callable[..., Any]) -> Callable[..., Any]:
     def randomise(self: Any, value: Callable[..., Any]) -> Callable[..., Any]:
         noisy: Callable[..., Any] = original(self, value)
@@ -468,10 +447,8 @@ def _recorded_objective(original: Callable[..., Any]) -> Callable[..., Any]:
 def _record_curvature(tape: Tape, mechanism: Any, value: Callable[..., Any], args: tuple[Any, ...]) -> None:
     """Record n times the trace of the second derivative, which a row may change by c = the two sensitivities' product.
 
-    References
-    ----------
-    Chaudhuri, Monteleoni & Sarwate (2011), Differentially private empirical risk minimization, Theorem 9: the change
-    has rank one and an eigenvalue of at most c.
+    Source: Chaudhuri, Monteleoni & Sarwate (2011), Journal of Machine Learning Research 12, Theorem 9: the
+    change has rank one and an eigenvalue of at most c.
     """
     start = np.array(args[0], dtype=np.float64)
     if not isinstance(value(*args), tuple):
@@ -508,7 +485,7 @@ _OWN_OPTIONS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class DiffprivlibTool:
+class DiffprivlibTool(Adapted):
     """A tool or model of diffprivlib as a function of a single run; use `from_diffprivlib_tool` to create one.
 
     Attributes
@@ -531,17 +508,11 @@ class DiffprivlibTool:
         Name of the function or class.
     """
 
+    library = "diffprivlib"
     function: Callable[..., Any] = field(repr=False)
     options: Mapping[str, Any] = field(repr=False)
     output: Callable[[Any], Any] | None = field(repr=False)
-    claim: Claim
-    claim_source: str
-    adjacency: Adjacency
     seeded: bool
-    name: str
-
-    def __str__(self) -> str:
-        return f"diffprivlib {self.name}"
 
     def __call__(self, dataset: Any, rng: np.random.Generator) -> Any:
         """Return one output; raise a `ClaimError` if the run charges a fresh accountant with other than the claim."""
@@ -570,7 +541,9 @@ def from_diffprivlib_tool(
     """Return a function of `diffprivlib.tools` or class of `diffprivlib.models` with its accountant's total as claim.
 
     Every run has its own `BudgetAccountant`. The charge on the example is the claim, and every run of the audit must
-    charge the same.
+    charge the same. A missing adjacency, example or output of a model is an error, as is a tool that rejects the
+    example or charges nothing for it, and options that contain `random_state` or `accountant`, which the audit sets in
+    every run.
 
     Parameters
     ----------

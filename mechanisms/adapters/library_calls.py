@@ -1,13 +1,30 @@
-"""Imports of other libraries, and single runs of their functions."""
+"""What adapters share: imports, what a mechanism of another library states, single runs, and recorded calls."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from typing import Any, ClassVar
 
+from ...audit.claims.claim import Claim
+from ...audit.datasets.adjacency import Adjacency
 from ...audit.errors import MissingExtraError
 from ...audit.events.outputs import Raised
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Adapted:
+    """A mechanism of another library, with its claim, the source of the claim, and its neighbours."""
+
+    library: ClassVar[str]
+    claim: Claim
+    claim_source: str
+    adjacency: Adjacency
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.library} {self.name}"
 
 
 def imported(module: str, extra: str, dependency: str = "") -> Any:

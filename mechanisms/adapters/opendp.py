@@ -89,20 +89,8 @@ class MapClaim:
 def claim_of(measure: str, d_out: Any, order: float | None = None) -> Claim:
     """Return the claim for a distance under a measure; if no claim type states all of it, the implied privacy profile.
 
-    Parameters
-    ----------
-    measure : str
-        The measure as OpenDP prints it, such as ``MaxDivergence`` or ``Approximate(ZeroConcentratedDivergence)``.
-    d_out : Any
-        The value of the map.
-    order : float, optional
-        For a Rényi curve, the order to audit; by default the claim is the privacy profile that all orders together
-        imply.
-
-    Raises
-    ------
-    ClaimError
-        If the measure is unknown, or the distance claims nothing.
+    The measure is named as OpenDP prints it. An unknown one, or a distance that claims nothing, raises a `ClaimError`.
+    For a Rényi curve without an `order`, the claim is the privacy profile that all orders together imply.
 
     Examples
     --------
@@ -186,10 +174,7 @@ def _divergences(curve: Callable[[float], float]) -> Array:
 
 
 def _renyi_delta(divergences: Array, epsilon: float) -> float:
-    """Return the smallest delta that divergences at the orders allow at an epsilon.
-
-    Canonne, Kamath & Steinke (2020), The discrete Gaussian for differential privacy, Proposition 7.
-    """
+    """Return the smallest delta that the divergences allow at epsilon (Canonne et al. 2020, Proposition 7)."""
     exponent = (_ORDERS - 1) * (divergences - epsilon) - np.log(_ORDERS - 1) + _ORDERS * np.log1p(-1 / _ORDERS)
     return float(np.exp(min(exponent.min(), 0.0)))
 
@@ -205,12 +190,8 @@ def _profile(delta_at: Callable[[float], float], extra: float = 0.0) -> PrivacyP
 def neighbours_under(metric: str, d_in: Any) -> Adjacency | None:
     """Return the relation whose pairs at distance 1 are at most `d_in` apart under the named metric, or None.
 
-    Examples
-    --------
-    >>> print(neighbours_under("AbsoluteDistance(f64)", 0.5))
-    answers within 0.5 in L1
-    >>> print(neighbours_under("SymmetricDistance()", 2))
-    add/remove one row, up to 2 times
+    >>> print(neighbours_under("AbsoluteDistance(f64)", 0.5), neighbours_under("SymmetricDistance()", 2), sep="; ")
+    answers within 0.5 in L1; add/remove one row, up to 2 times
     """
     rows: dict[str, Adjacency] = {
         "SymmetricDistance": AddRemove(),
@@ -268,10 +249,7 @@ class InsertDelete(AddRemove):
 
 
 def _edits(a: Sequence[Any], b: Sequence[Any]) -> int:
-    """Return the fewest insertions and deletions that turn `a` into `b`.
-
-    Myers (1986), An O(ND) difference algorithm: fast for few edits, however long the sequences.
-    """
+    """Return the fewest insertions and deletions that turn `a` into `b` (Myers 1986, An O(ND) difference algorithm)."""
     reach = {1: 0}  # for each diagonal i − j, the farthest place in `a` after this many edits
     for edits in range(len(a) + len(b)):
         for diagonal in range(-edits, edits + 1, 2):
@@ -450,15 +428,11 @@ class OpenDPMechanism:
         return _name(self.measurement)
 
     def check_pair(self, x: Any, y: Any, distance: float) -> None:
-        """Raise an error if the pair is farther apart in the measurement's metric than `distance` times `d_in`.
+        """Raise an `AdjacencyError` if the pair is farther apart in the metric than `distance` times `d_in`.
 
         A declared relation may hold between datasets that are too far apart in the metric. Nothing is checked if this
-        library has no relation for the metric, or cannot measure the pair.
-
-        Raises
-        ------
-        AdjacencyError
-            If the pair is too far apart; the message gives the `d_in` that it needs.
+        library has no relation for the metric, or cannot measure the pair. The message gives the `d_in` that the pair
+        needs.
         """
         metric, d_in = str(self.measurement.input_metric), self.claim.d_in
         own = neighbours_under(metric, d_in)
@@ -481,12 +455,8 @@ class OpenDPMechanism:
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> list[Any]:
         """Return `size` outputs of independent invocations on `dataset`.
 
-        Raises
-        ------
-        DatasetError
-            If the dataset is outside the measurement's domain, where the measurement promises nothing.
-        MechanismError
-            If an output is a queryable, or an invocation raises and runs are not drawn singly.
+        A dataset outside the measurement's domain, where it promises nothing, raises a `DatasetError`; a queryable as
+        output, or an invocation that raises while runs are not drawn singly, a `MechanismError`.
         """
         outputs = _draw(self.measurement, self.draws, _member(self.measurement, dataset), size)
         if outputs and type(outputs[0]).__name__ in ("Queryable", "OdometerQueryable"):
@@ -514,6 +484,9 @@ def from_opendp(
     draws: Draws = "together",
 ) -> OpenDPMechanism:
     """Return an OpenDP measurement as a mechanism, with the claim of its map and the neighbours of its metric.
+
+    An object that is not a measurement, or cannot be drawn as requested, raises a `MechanismError`; a map that states
+    no claim at `d_in` a `ClaimError`.
 
     Parameters
     ----------

@@ -41,14 +41,9 @@ _RULE = "answer one JSON array, or a header and raw numbers; write everything el
 
 
 class AnswerError(Exception):
-    """Answer that breaks the protocol.
+    """Answer that breaks the protocol: what the program did, when (with a leading space, or empty), and the remedy.
 
-    Attributes
-    ----------
-    what, when, way_out : str
-        What the program did, before which event (with a leading space, or empty), and the remedy.
-    has_ended : bool
-        Whether the program closed a pipe, and so has probably ended.
+    `has_ended` says whether the program closed a pipe, and so has probably ended.
     """
 
     def __init__(self, what: str, way_out: str = _RULE, *, when: str = "", has_ended: bool = False) -> None:
@@ -63,12 +58,8 @@ def request_line(dataset: Any, runs: int, seed: int) -> bytes:
     """Return the request for a block of runs: one line of ASCII, with the keys runs, seed and dataset in this order.
 
     Arrays and tuples become JSON arrays, and numpy numbers become numbers. Numbers that are not finite are written as
-    answers may write them: NaN, Infinity and -Infinity, although JSON lacks them.
-
-    Raises
-    ------
-    DatasetError
-        If JSON cannot hold a value; the message says where in the dataset it is.
+    answers may write them: NaN, Infinity and -Infinity, although JSON lacks them. For a value that JSON cannot hold,
+    the `DatasetError` says where in the dataset it is.
 
     Examples
     --------
@@ -177,25 +168,10 @@ def shown(content: bytes | bytearray) -> str:
 
 # Any program, in any language, as a mechanism that answers requests for blocks of runs through its pipes.
 #
-# For each block the program reads one line of ASCII, such as
-#
-# {"runs": 1000, "seed": 123, "dataset": [1, 0, 1]}
-#
-# with the keys in this order. A dataset may hold NaN, Infinity and -Infinity, which JSON lacks; a program whose reader
-# refuses them fails on such datasets, and a search passes over these. The program answers in one of two ways:
-#
-# - one line with a JSON array of `runs` outputs: numbers, strings, true, false, null, and arrays of these. NaN,
-# Infinity and -Infinity are accepted, although JSON lacks them; objects are not. - raw numbers: one line {"format":
-# "float64", "shape": [1000]}, or "int64", or the shape [1000, n_coords], directly followed by exactly that many 8-byte
-# numbers, little-endian, row by row.
-#
-# The program flushes its output, waits for the next line, and ends when its input ends. It must write nothing else to
-# standard output; messages quote what it writes to standard error. The first request is for a single run and includes
-# the time that the program needs to start.
-#
-# If a program draws its noise from the seed, the audit is reproducible. A program with its own entropy works too. A
-# program that seeds itself identically at every start gives every worker the same runs: use jobs=1, or the health
-# checks report it.
+# The protocol is in docs/guides/program.md. A dataset may hold NaN, Infinity and -Infinity, which JSON lacks; a program
+# whose reader refuses them fails on such datasets, and a search passes over these. The first request is for a single
+# run and includes the time that the program needs to start. A program that seeds itself identically at every start
+# gives every worker the same runs: use jobs=1, or the health checks report it.
 
 # A running program that answers requests for blocks through its pipes, with a limit on its silence.
 
@@ -518,13 +494,8 @@ class Program:
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Any:
         """Return the program's answer to one request for `size` runs, with a 63-bit seed drawn from `rng`.
 
-        Raises
-        ------
-        DatasetError
-            If JSON cannot hold the dataset.
-        MechanismError
-            If the program cannot be started, ends, does not answer in time, or does not answer with `size` outputs. The
-            message quotes its standard error. The program and every process that it started are killed.
+        A program that cannot be started, ends, does not answer in time, or does not answer with `size` outputs raises a
+        `MechanismError` that quotes its standard error; the program and every process that it started are killed.
         """
         seed = int(rng.integers(2**63))
         request = request_line(dataset, size, seed)

@@ -17,7 +17,7 @@ from ...audit.options import checked
 from ...audit.replay.distributions import Distribution
 from ...audit.replay.registered import Patch
 from ...audit.replay.tape import Declared, active_tape
-from .library_calls import imported, released
+from .library_calls import Adapted, imported, released
 
 # The noise primitives of PyDP for replays: `add_noise` of its numerical mechanisms.
 #
@@ -74,8 +74,8 @@ _RELEASES = ("add_noise", "quick_result", "should_keep")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class PyDPMechanism:
-    """Block sampler for a PyDP object; use `from_pydp` to create one.
+class PyDPMechanism(Adapted):
+    """Mechanism for a PyDP object; use `from_pydp` to create one.
 
     Attributes
     ----------
@@ -93,15 +93,9 @@ class PyDPMechanism:
         Name of the class of the object.
     """
 
+    library = "PyDP"
     make: Callable[[], Any] = field(repr=False)
     release: Callable[[Any, Any], Any] = field(repr=False)
-    claim: Claim
-    claim_source: str
-    adjacency: Adjacency
-    name: str
-
-    def __str__(self) -> str:
-        return f"PyDP {self.name}"
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> list[Any]:
         """Return `size` outputs with PyDP's own entropy."""

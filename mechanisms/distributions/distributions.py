@@ -45,14 +45,12 @@ _SLOPE_SERIES: Final = np.cumprod([1.0, -3, -5, -7, -9, -11, -13, -15])
 class _LocationScaleDistribution(ScalarDistribution):
     """Continuous distribution with a location and a scale; the divergence depends on the shift in scales."""
 
+    alike = ("scale",)
     location: float
     scale: float
 
     def __post_init__(self) -> None:
         check_rule("scale", self.scale, 0 < self.scale < math.inf, "0 < scale < inf")
-
-    def is_comparable(self, other: Self) -> bool:
-        return self.scale == other.scale
 
     def _standard(self, outputs: npt.ArrayLike) -> Floats:
         return (np.asarray(outputs, dtype=np.float64) - self.location) / self.scale
@@ -122,9 +120,7 @@ def log_gaussian_delta(mu: float, epsilon: float) -> float:
     difference is therefore φ(u)(R(u) − R(v)) with the Mills ratio R(t) = Φ(−t)/φ(t), which needs no exponential of
     epsilon. If u and v are close, the function computes it as φ(u) ∫ −R′ from u to v.
 
-    References
-    ----------
-    Balle & Wang (2018), Improving the Gaussian mechanism for differential privacy, Theorem 8.
+    Source: Balle & Wang (2018), Theorem 8.
     """
     u = epsilon / mu - mu / 2 if mu > 0 else math.inf
     if u > 1e100:
@@ -151,6 +147,7 @@ def _mills_slope(t: Floats) -> Floats:
 class GeometricDistribution(ScalarDistribution):
     """Two-sided geometric distribution: Pr[k] = (1 − r)/(1 + r) r^|k − location| on the integers; r is `ratio`."""
 
+    alike = ("ratio",)
     location: int
     ratio: float
 
@@ -170,9 +167,6 @@ class GeometricDistribution(ScalarDistribution):
     def sf(self, outputs: npt.ArrayLike) -> Floats:
         k = np.floor(np.asarray(outputs, dtype=np.float64))
         return GeometricDistribution(-self.location, self.ratio).cdf(-k - 1)
-
-    def is_comparable(self, other: Self) -> bool:
-        return self.ratio == other.ratio
 
     def delta_from(self, other: Self, epsilon: float) -> float:
         """Return 1 − r^{t+1}/(1+r) − e^ε r^{d−t}/(1+r), d the shift: the maximum over t of P(K ≤ t) − e^ε Q(K ≤ t)."""
@@ -340,7 +334,6 @@ class ProductDistribution(Distribution):
         check_rule("number of marginals", len(self.marginals), len(self.marginals) > 0, "one distribution or more")
 
     def log_density(self, outputs: npt.ArrayLike) -> Floats:
-        """Return the log-density of each row of `outputs`, shape (..., k)."""
         rows = np.asarray(outputs, dtype=np.float64)
         return np.asarray(sum(distribution.log_density(rows[..., j]) for j, distribution in enumerate(self.marginals)))
 
@@ -409,7 +402,6 @@ class ChainDistribution(Distribution):
         )
 
     def log_density(self, outputs: npt.ArrayLike) -> Floats:
-        """Return the log-density of each row of `outputs`, shape (..., k)."""
         rows = np.asarray(outputs, dtype=np.float64)
         density = np.array(self.first.log_density(rows[..., 0]))
         for o, distribution in enumerate(self.rest):
@@ -467,10 +459,10 @@ def _stick(distribution: Distribution, other: Distribution, epsilon: float) -> f
 class SubsetDistribution(Distribution):
     """Distribution of the k membership bits of a random subset of `size` values.
 
-    All subsets with `value` are equally likely, and so are those without; one with it is e^log_odds times as likely as
-    one without.
+    All subsets with `value` are equally likely, and so are those without; one with it is e^log_odds times as likely.
     """
 
+    alike = ("k", "size")
     value: int
     k: int
     size: int
@@ -484,16 +476,12 @@ class SubsetDistribution(Distribution):
         return lacking - total, having - total
 
     def log_density(self, outputs: npt.ArrayLike) -> Floats:
-        """Return the log-probability of each row of `outputs`, shape (..., k)."""
         bits = np.asarray(outputs, dtype=np.float64)
         is_subset = ((bits == 0) | (bits == 1)).all(axis=-1) & (bits.sum(axis=-1) == self.size)
         lacking, having = self.log_shares
         lacking -= math.log(math.comb(self.k - 1, self.size))
         having -= math.log(math.comb(self.k - 1, self.size - 1))
         return np.where(is_subset, np.where(bits[..., self.value] == 1, having, lacking), -np.inf)
-
-    def is_comparable(self, other: Self) -> bool:
-        return (self.k, self.size) == (other.k, other.size)
 
     def reduced(self, other: Self) -> tuple[FiniteDistribution, FiniteDistribution]:
         """Return the distributions of (value in the subset, other's value in it); both distributions are constant on
@@ -530,6 +518,7 @@ class RowDistribution(_ByRank):
     [0.75, 0.0]
     """
 
+    alike = ("rows",)
     rows: tuple[tuple[int, ...], ...]
     log_probabilities: tuple[float, ...]
 
@@ -540,15 +529,11 @@ class RowDistribution(_ByRank):
         self._ranks  # noqa: B018  # checks that the probabilities add to 1
 
     def log_density(self, outputs: npt.ArrayLike) -> Floats:
-        """Return the log-probability of each row of `outputs`, shape (..., n_columns)."""
         rows = np.asarray(outputs, dtype=np.float64)
         found, place = np.unique(rows.reshape(-1, rows.shape[-1]), axis=0, return_inverse=True)
         known = dict(zip(self.rows, self.log_probabilities, strict=True))
         logs = np.array([known.get(tuple(row), -math.inf) for row in found.tolist()])
         return np.asarray(logs[place.ravel()].reshape(rows.shape[:-1]))
-
-    def is_comparable(self, other: Self) -> bool:
-        return self.rows == other.rows
 
 
 # Distribution of a sparse vector's transcript: which answers were above the noisy threshold, up to the stop.
@@ -568,27 +553,11 @@ def transcript_distribution(
 ) -> RowDistribution:
     """Return the distribution of the transcript, with probabilities accurate to a relative 1e-12.
 
-    Its rows hold `ABOVE`, `BELOW` and `STOPPED` for each answer.
-
-    Given the threshold's noise z, the answers are independent, and each is above with a Laplace tail probability. The
-    integral over z is by Gauss-Legendre on pieces that break at 0 and at every answer. On each piece the integrand is a
-    sum of exponentials, and the pieces are so short that the error with 24 nodes is 1e-14.
-
-    Parameters
-    ----------
-    excesses : ndarray, shape (n_queries,)
-        Excess of each answer over the threshold.
-    threshold_scale, query_scale : float
-        Scales of the Laplace noise; `query_scale` may be 0 for no noise.
-    cutoff : int or None
-        Number of answers above after which the mechanism stops.
-    refresh : bool
-        Whether the threshold's noise is drawn anew after each answer above.
-
-    Raises
-    ------
-    DatasetError
-        If there are too many answers, or they are too many scales apart, for the integration.
+    Its rows hold `ABOVE`, `BELOW` and `STOPPED` for each answer, whose `excesses` are over the threshold; the other
+    parameters are those of `NoisyThreshold`. Given the threshold's noise z, the answers are independent, and each is
+    above with a Laplace tail probability. The integral over z is by Gauss-Legendre on pieces that break at 0 and at
+    every answer. On each piece the integrand is a sum of exponentials, and the pieces are so short that the error with
+    24 nodes is 1e-14. Too many answers, or answers too many scales apart, raise a `DatasetError`.
     """
     limit = len(excesses) if cutoff is None else min(cutoff, len(excesses))
     count = count_transcripts(len(excesses), limit)
@@ -675,27 +644,15 @@ def _log_tails(excess: Floats, scale: float) -> tuple[Floats, Floats]:
 
 
 def exact_renyi(distribution_x: Distribution, distribution_y: Distribution, order: float) -> float:
-    """Return D_a(P ‖ Q) = ln E_Q[(dP/dQ)^a] / (a − 1) of P = `distribution_x` from Q = `distribution_y`, in nats.
+    """Return D_a(P ‖ Q) = ln E_Q[(dP/dQ)^a] / (a − 1) of P = `distribution_x` from Q = `distribution_y` at a finite
+    order a > 1, in nats.
 
-    The divergence is infinite if P allows an event that Q does not.
+    The divergence is infinite if P allows an event that Q does not. It is known for two Laplace, Gaussian or finite
+    distributions of one kind and scale (or number of outcomes), and for products of such distributions; others raise an
+    `OptionError`.
 
-    Parameters
-    ----------
-    distribution_x, distribution_y : Distribution
-        Two Laplace, Gaussian or finite distributions of one kind and scale (or number of outcomes), or products of such
-        distributions.
-    order : float
-        Above 1 and finite.
-
-    Raises
-    ------
-    OptionError
-        If the order is outside its range, or the distributions have no closed form.
-
-    References
-    ----------
-    Mironov (2017), Rényi differential privacy, Propositions 5 to 7 and Table II; divergences of independent outputs add
-    up by Proposition 1.
+    Source: Mironov (2017), Propositions 5 to 7 and Table II; divergences of independent outputs add up by Proposition
+    1.
 
     Examples
     --------

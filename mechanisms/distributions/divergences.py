@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Any, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -25,24 +24,25 @@ __all__ = [
 # cover both directions, as a privacy claim does. Results are exact for the distributions with a closed form (module
 # `distributions`).
 #
-# References
-# ----------
-# Balle, Barthe & Gaboardi (2018), Privacy amplification by subsampling, Section 2: (ε, δ)-DP as a hockey-stick
-# divergence.
+# Source: Balle, Barthe & Gaboardi (2018), Section 2: (ε, δ)-DP as a hockey-stick divergence.
 
 
 class Distribution(ABC):
     """Probability distribution of numbers, or of vectors given as rows."""
 
     __slots__ = ()
+    alike: ClassVar[tuple[str, ...]] = ()
+    """Fields in which two distributions agree whose divergence has a closed form; none where `is_comparable` is
+    overridden.
+    """
 
     @abstractmethod
     def log_density(self, outputs: npt.ArrayLike) -> Floats:
-        """Return the natural logarithm of the density of each output; of the probability where it is discrete."""
+        """Return the natural logarithm of the density of each output or row (of the probability, if discrete)."""
 
     def is_comparable(self, other: Self) -> bool:
         """Return whether `delta_from` and `epsilon_from` have a closed form for another distribution of this type."""
-        return False
+        return self.alike != () and all(getattr(self, name) == getattr(other, name) for name in self.alike)
 
     def delta_from(self, other: Self, epsilon: float) -> float:
         """Return sup_S P(S) − e^ε Q(S), where P is this distribution and Q the other."""
@@ -76,12 +76,7 @@ class ScalarDistribution(Distribution):
 def table_delta(log_p: Floats, log_q: Floats, epsilon: float) -> float:
     """Return sup_S P(S) − e^ε Q(S) of two distributions on the same outcomes, by positive terms: nothing cancels.
 
-    Parameters
-    ----------
-    log_p, log_q : ndarray, shape (K,)
-        Natural log-probabilities of the outcomes, −inf for an impossible outcome.
-    epsilon : float
-        In nats, ≥ 0.
+    The natural log-probabilities, shape (K,), are −inf for an impossible outcome.
     """
     log_p, loss = _losses(log_p, log_q)
     gains = loss > epsilon
@@ -89,11 +84,10 @@ def table_delta(log_p: Floats, log_q: Floats, epsilon: float) -> float:
 
 
 def table_epsilon(log_p: Floats, log_q: Floats, delta: float) -> float:
-    """Return the smallest ε ≥ 0 with P(S) ≤ e^ε Q(S) + delta for every set S of outcomes.
+    """Return the smallest ε ≥ 0 with P(S) ≤ e^ε Q(S) + delta for every set S of outcomes, given as for `table_delta`.
 
-    The first two arguments are those of `table_delta`. A set of outcomes that attains delta exactly counts as covered,
-    up to the rounding of delta. The result is the largest root in ε of P(S) − e^ε Q(S) = delta over the sets S of the
-    largest losses (Neyman-Pearson).
+    A set of outcomes that attains delta exactly counts as covered, up to the rounding of delta. The result is the
+    largest root in ε of P(S) − e^ε Q(S) = delta over the sets S of the largest losses (Neyman-Pearson).
     """
     log_p, loss = _losses(log_p, log_q)
     if delta == 0:
@@ -116,10 +110,7 @@ def _losses(log_p: Floats, log_q: Floats) -> tuple[Floats, Floats]:
 def hockey_stick(distribution_x: Distribution, distribution_y: Distribution, epsilon: float) -> float:
     """Return the smallest delta with Pr_x[S] ≤ e^ε Pr_y[S] + delta for every event S; exact, in this direction only.
 
-    Raises
-    ------
-    OptionError
-        If epsilon is not finite and ≥ 0, or the distributions differ in kind, scale or number of outcomes.
+    Distributions that differ in kind, scale or number of outcomes raise an `OptionError`.
 
     Examples
     --------
@@ -142,12 +133,8 @@ def exact_delta(distribution_x: Distribution, distribution_y: Distribution, epsi
 def exact_epsilon(distribution_x: Distribution, distribution_y: Distribution, delta: float = 0.0) -> float:
     """Return the smallest epsilon ≥ 0, in nats, for which they are (epsilon, delta)-close in both directions.
 
-    The result is infinite if no finite epsilon is enough.
-
-    Raises
-    ------
-    OptionError
-        If delta is outside [0, 1), or the distributions differ in kind, scale or number of outcomes.
+    The result is infinite if no finite epsilon is enough. Distributions that `hockey_stick` refuses raise an
+    `OptionError`.
 
     Examples
     --------
@@ -235,27 +222,59 @@ class DrawnByItsDistribution:
     """Base of mechanisms whose output is an index, drawn by its distribution, which has finitely many outcomes."""
 
     __slots__ = ()
-    distribution: Callable[[Any], Any]
+
+    @abstractmethod
+    def distribution(self, dataset: Any) -> Any:
+        """The exact distribution of the index, a `FiniteDistribution`."""
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
         """`size` independent indices of outcomes, shape (size,), int64."""
         return draw_indices(self.distribution(dataset).probabilities, size, rng)
 
 
+class Drawn(NamedByParameters):
+    """Base of mechanisms that are drawn in blocks."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def claim(self) -> Claim:
+        """Claim for the documented neighbours and sensitivity."""
+
+    @abstractmethod
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Any:
+        """`size` independent outputs: shape (size,) for numbers, (size, k) for rows of k numbers; int64 if whole."""
+
+
+class DrawnWithDistribution(Drawn):
+    """Base of mechanisms that are drawn in blocks and have a distribution."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def distribution(self, dataset: Any) -> Any:
+        """The distribution of the output: exact for whole numbers, and before rounding to the grid for real ones."""
+
+
 @dataclass(frozen=True, slots=True)
-class PureMechanism(NamedByParameters):
+class PureClaim(Drawn):
     """Base of mechanisms that claim pure DP; the mechanism checks epsilon."""
 
     epsilon: float
 
     @property
     def claim(self) -> PureDP:
-        """`epsilon`-DP, for the documented neighbours and sensitivity."""
         return PureDP(self.epsilon)
 
 
 @dataclass(frozen=True, slots=True)
-class ApproxMechanism(NamedByParameters):
+class PureMechanism(DrawnWithDistribution, PureClaim):
+    """Base of mechanisms with a distribution that claim pure DP."""
+
+
+@dataclass(frozen=True, slots=True)
+class ApproxMechanism(DrawnWithDistribution):
     """Base of mechanisms that claim approximate DP; the mechanism checks epsilon and delta."""
 
     epsilon: float
@@ -263,5 +282,4 @@ class ApproxMechanism(NamedByParameters):
 
     @property
     def claim(self) -> ApproxDP:
-        """(epsilon, delta)-DP, for the documented neighbours and sensitivity."""
         return ApproxDP(self.epsilon, self.delta)

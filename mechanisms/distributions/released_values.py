@@ -29,22 +29,9 @@ class MassBelow:
     """Pr[every x_i + V_i < Z ≤ u] as a function of u, for independent Laplace variables Z (scale a) and V_i (scale b).
 
     Take the density of Z times the distribution functions of the x_i + V_i. Between neighbouring `edges` (0 and every
-    x_i) it is an exponential times a polynomial in e^{−z/b}: a sum of exponentials with known integrals. Before the
-    first edge it is a single exponential.
-
-    Attributes
-    ----------
-    edges : ndarray, shape (n_edges,)
-        Ascending.
-    log_mass : ndarray, shape (n_edges,)
-        ln of the probability up to each edge.
-    log_height : ndarray, shape (n_edges,)
-        ln of the height of the exponential at each edge.
-    coefficients, rates : ndarray, shape (n_edges, n_terms)
-        Coefficients of the exponentials after each edge, relative to the height, and their rates, per unit of the
-        numbers.
-    first_rate : float
-        Rate of the exponential before the first edge.
+    x_i) it is an exponential times a polynomial in e^{−z/b}: a sum of exponentials with known integrals, with
+    `coefficients` relative to its height at the edge before and with `rates`, both of shape (n_edges, n_terms). Before
+    the first edge it is a single exponential of `first_rate`. `log_mass` is ln of the probability up to each edge.
     """
 
     edges: Floats
@@ -56,9 +43,8 @@ class MassBelow:
 
     @classmethod
     def of(cls, x: Floats, a: float, b: float) -> MassBelow:
-        """Return the function for numbers x, shape (n,), and scales a and b.
-
-        More than 20 numbers, or numbers many hundred scales apart, raise a `DatasetError`.
+        """Return the function for numbers x and scales a and b; too many numbers, or too far apart, raise a
+        `DatasetError`.
         """
         edges = np.unique(np.append(x, 0.0))
         fastest = 1 / a + len(x) / b
@@ -122,7 +108,6 @@ class FreshValuesDistribution(Distribution):
     scale: float
 
     def log_density(self, outputs: npt.ArrayLike) -> Floats:
-        """Return the log-density of each row of `outputs`, shape (size, n_queries)."""
         rows = np.asarray(outputs, dtype=np.float64)
         is_released = ~np.isnan(rows)
         transcripts = np.where(is_released, ABOVE, BELOW)
@@ -145,28 +130,23 @@ class FreshValuesDistribution(Distribution):
 
 @dataclass(frozen=True, slots=True)
 class ComparedValuesDistribution(Distribution):
-    """Distribution of answers released with the same noise that put them above the threshold.
+    """Distribution of answers released with the same noise that put them above the threshold; parameters of
+    `NoisyThreshold`.
 
     Given the threshold's noise Z, the answers are independent. A released value only requires Z to be at most its
     excess over the threshold. The density is therefore that of the values, times the probability that Z is at most the
-    smallest excess and above the noisy answers found below. `MassBelow` has this probability in closed form.
-
-    Parameters
-    ----------
-    answers : tuple of float
-    threshold, threshold_scale, query_scale : float
-    cutoff : int
-        Number of released values after which the mechanism stops.
-    refresh : bool
-        Whether Z is drawn anew after each released value.
+    smallest excess and above the noisy answers found below. `MassBelow` has this probability in closed form. With
+    `refresh`, Z is drawn anew after each released value.
     """
 
+    alike = ("n_answers", "threshold", "threshold_scale", "query_scale", "cutoff", "refresh")
     answers: tuple[float, ...]
     threshold: float
     threshold_scale: float
     query_scale: float
     cutoff: int
     refresh: bool = False
+    n_answers = property(lambda distribution: len(distribution.answers), doc="Number of answers.")
 
     def __post_init__(self) -> None:
         count = count_transcripts(len(self.answers), self.cutoff)
@@ -174,7 +154,6 @@ class ComparedValuesDistribution(Distribution):
         self._mass(np.arange(len(self.answers)))  # checks the number of answers and their distance
 
     def log_density(self, outputs: npt.ArrayLike) -> Floats:
-        """Return the log-density of each row of `outputs`, shape (size, n_queries)."""
         rows = np.asarray(outputs, dtype=np.float64)
         is_released = ~np.isnan(rows)
         _, group = np.unique(is_released @ (1 << np.arange(rows.shape[1])), return_inverse=True)
@@ -192,20 +171,6 @@ class ComparedValuesDistribution(Distribution):
                 total += self._mass(below).log_up_to(room)
             log_densities[members] = total
         return log_densities
-
-    def is_comparable(self, other: Self) -> bool:
-        mine, others = (
-            (
-                len(distribution.answers),
-                distribution.threshold,
-                distribution.threshold_scale,
-                distribution.query_scale,
-                distribution.cutoff,
-                distribution.refresh,
-            )
-            for distribution in (self, other)
-        )
-        return mine == others
 
     def epsilon_from(self, other: Self, delta: float) -> float:
         """Return the largest loss over all transcripts and values, at delta 0 only, accurate to about 1e-9.

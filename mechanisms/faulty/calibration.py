@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from ...audit.claims.claim import ApproxDP, Claim, PureDP, check_number
+from ...audit.claims.claim import ApproxDP, PureDP, check_number
 from ...audit.errors import DatasetError
 from ..distributions.distributions import DiscreteDistribution, GaussianDistribution, LaplaceDistribution
-from ..distributions.divergences import ScalarDistribution
+from ..distributions.divergences import NamedByParameters, ScalarDistribution
 from ..noise.gaussian import analytic_gaussian_scale, gaussian_delta
 from ..noise.laplace import GeometricMechanism, LaplaceMechanism, open_uniform
-from ..noise_samplers import Floats, draw_indices, gaussian_on_grid, pieces, round_to_grid
+from ..noise_samplers import Floats, draw_indices, gaussian_on_grid, round_to_grid
 from ..queries import Query, check_count, identity, real_answer
-from .flaw import Variant
+from .flaw import Flaw, Variant
 
 __all__ = [
     "AnswerInTheBranchLaplace", "MixedUniformsLaplace", "ClosedEndLaplace", "VarianceAsScaleGaussian",
@@ -69,7 +68,7 @@ class _MiscalibratedGaussian(Variant):
 
     @property
     def truth(self) -> ApproxDP | None:
-        """The claimed ε with its true δ; None where the true δ rounds to 1."""
+        """The claimed ε with its true δ; None if the true δ rounds to 1."""
         delta = gaussian_delta(self.epsilon, self.scale, self.sensitivity)
         return ApproxDP(self.epsilon, delta) if delta < 1 else None
 
@@ -91,10 +90,6 @@ class ClassicalBeyondOneGaussian(_MiscalibratedGaussian):
 
     In practice, the formula is copied without its condition (Balle & Wang 2018). Far above 1 the noise is too small: at
     ε = 10 and δ = 0.1 the true δ is 0.406. An ε slightly above 1 does no harm, as the formula has slack there.
-
-    References
-    ----------
-    Balle & Wang (2018), Improving the Gaussian mechanism for differential privacy, Section 2.
     """
 
     wrong_scale = property(lambda t: t.sensitivity * math.sqrt(2 * math.log(1.25 / t.delta)) / t.epsilon)
@@ -119,7 +114,7 @@ class MisprintedNewtonGaussian(_MiscalibratedGaussian):
 
     In practice, an exponent loses its sign in print, and a loose tolerance hides that nothing converges: −e^{−χ²} is
     copied as −e^{2χ²}, and √(χ² + ε) as √(χ² + 1). From χ = 2 the steps become so short that the iteration ends only
-    because its tolerance is 1e-3 in the equation for δ, or because its steps are used up. Where χ is then too low the
+    because its tolerance is 1e-3 in the equation for δ, or because its steps are used up. If χ is then too low the
     noise is too small: at ε = 1 and δ = 1e-5 the true δ is 2.1e-4.
     """
 
@@ -173,6 +168,7 @@ class RisingDistributionWithAtom(ScalarDistribution):
     or NaN. NaN is an outcome too, but neither below nor above any number. At the atom the density is infinite.
     """
 
+    alike = ("scale", "low", "high")
     location: float
     scale: float
     low: float
@@ -209,9 +205,6 @@ class RisingDistributionWithAtom(ScalarDistribution):
         with np.errstate(invalid="ignore"):  # −inf − −inf, where start = stop
             return np.where(start < stop, -np.exp(stop) * np.expm1(start - stop) / 2, 0.0)
 
-    def is_comparable(self, other: Self) -> bool:
-        return (self.scale, self.low, self.high) == (other.scale, other.low, other.high)
-
     def delta_from(self, other: Self, epsilon: float) -> float:
         only_here, shared, loss = self._compared(other)
         return only_here + shared * max(0.0, -math.expm1(epsilon - loss))
@@ -232,41 +225,24 @@ class RisingDistributionWithAtom(ScalarDistribution):
 
 
 @dataclass(frozen=True, slots=True)
-class LaplaceByFormula:
-    """An answer plus noise from a given formula, rounded to the Laplace mechanism's grid.
+class _LaplaceByWrongInverse(NamedByParameters, Flaw):
+    """An answer plus noise from a formula, rounded to the Laplace mechanism's grid."""
 
-    `noise` takes the number of draws, the generator, the answer and the scale. `distribution_of` takes the answer and
-    the scale and returns the distribution before the rounding.
-    """
-
-    noise: Callable[[int, np.random.Generator, float, float], Floats]
-    distribution_of: Callable[[float, float], ScalarDistribution]
-    scale: float
-    claim: Claim
-    query: Query
-
-    def distribution(self, dataset: Any) -> ScalarDistribution:
-        return self.distribution_of(real_answer(self.query, dataset), self.scale)
-
-    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
-        answer, outputs = real_answer(self.query, dataset), np.empty(size)
-        for piece in pieces(size):
-            part = outputs[piece]
-            part[:] = self.noise(len(part), rng, answer, self.scale)
-            round_to_grid(part, self.scale, answer)
-        return outputs
-
-
-@dataclass(frozen=True, slots=True)
-class _LaplaceByWrongInverse(Variant):
     epsilon: float
     sensitivity: float = 1.0
     query: Query = identity
-    right = property(lambda t: LaplaceMechanism(t.epsilon, t.sensitivity))
-    runs_as = property(
-        lambda t: LaplaceByFormula(t._noise, t._distribution_of, t.sensitivity / t.epsilon, t.claim, t.query)
-    )
-    truth = None
+    right = property(lambda t: LaplaceMechanism(t.epsilon, t.sensitivity), doc="The mechanism with the right inverse.")
+
+    def __post_init__(self) -> None:
+        self.right  # noqa: B018  # refuses the parameters
+
+    def distribution(self, dataset: Any) -> ScalarDistribution:
+        """Distribution of the output before rounding."""
+        return self._distribution_of(real_answer(self.query, dataset), self.right.scale)
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
+        answer, scale = real_answer(self.query, dataset), self.right.scale
+        return round_to_grid(self._noise(size, rng, answer, scale), scale, answer)
 
     @staticmethod
     @abstractmethod
@@ -285,7 +261,7 @@ class AnswerInTheBranchLaplace(_LaplaceByWrongInverse):
 
     The noise is b ln(2ξ) for ξ < ½, but −b ln(2(1 − μ)) otherwise. Half of all outputs are one number that the answer
     decides: infinity for μ = 1, and NaN, the logarithm of a negative number, for every μ above. For these μ the other
-    outputs, none of which is above the answer, still tell neighbours apart with certainty.
+    outputs, none of which is above the answer, still distinguish neighbours with certainty.
 
     In practice, a misprinted formula is copied; the two letters look alike.
     """
@@ -312,8 +288,8 @@ class MixedUniformsLaplace(_LaplaceByWrongInverse):
     """Inverse CDF of Laplace noise with ξ on (0, 1) instead of ξ' = ξ − ½ in the logarithm: no finite ε.
 
     The output is μ − b·sgn(ξ')·ln(1 − 2 sgn(ξ') ξ). Half of all outputs are NaN. The others lie between μ and
-    μ + b ln 2, with a density that rises to that end, and neighbours are told apart by outputs that one of them cannot
-    give.
+    μ + b ln 2, with a density that rises to that end, and some outputs are possible for only one of two
+    neighbours.
 
     In practice, a variable keeps its name while its range is shifted.
     """
@@ -360,14 +336,7 @@ class ClosedEndLaplace(_LaplaceByWrongInverse):
 class RangedCount:
     """Number of rows equal to 1, among rows of 0 and 1, with geometric noise and forced into 0 … `most`.
 
-    Parameters
-    ----------
-    epsilon : float
-        In nats, positive.
-    most : int or None
-        End of the range; None for the number of rows.
-    is_redrawn : bool
-        Whether noise that leads out of the range is drawn again; else the output is clamped to the range.
+    `most` is by default the number of rows. Noise that leads out of the range is drawn again, or the output is clamped.
     """
 
     epsilon: float
@@ -401,7 +370,7 @@ class RangedCount:
         return DiscreteDistribution(tuple(values.astype(float).tolist()), tuple(log_mass.tolist()))
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
-        """`size` independent outputs, shape (size,)."""
+        """`size` independent outputs."""
         distribution = self.distribution(dataset)
         drawn: Floats = np.asarray(distribution.values)[draw_indices(distribution.probabilities, size, rng)]
         return drawn

@@ -14,22 +14,13 @@ import numpy.typing as npt
 
 from ...audit.claims.claim import ApproxDP, Claim, PureDP, check_number
 from ...audit.datasets.rows import rows_of
-from ...audit.errors import ClaimError, DatasetError
-from ..composition import (
-    Budget,
-    IntervalOf,
-    ParallelComposition,
-    budget,
-    budget_of,
-    check_edges,
-    columns,
-    composed,
-)
+from ...audit.errors import DatasetError
+from ..composition import Budget, IntervalOf, ParallelComposition, budget, budget_of, check_edges, columns, composed
 from ..distributions.distributions import LaplaceDistribution
 from ..distributions.divergences import Distribution, ReferenceMechanism, check_rule
 from ..noise.laplace import GeometricMechanism, LaplaceMechanism
-from ..noise_samplers import Floats, grid_step, laplace_on_grid, pieces, round_to_grid, standard_laplace
-from ..queries import Query, check_choice, real_answer, whole_answer
+from ..noise_samplers import Floats, grid_step, laplace_on_grid, round_to_grid, standard_laplace
+from ..queries import Query, check_choice, check_count, check_value, real_answer, whole_answer
 from .flaw import Flaw, Variant
 from .noise import LaplaceOfScale
 
@@ -57,11 +48,7 @@ class LocalSensitivityLaplace(Variant):
     truth = property(lambda t: PureDP((2 * t.most_rows - 1) * t.epsilon))
 
     def __post_init__(self) -> None:
-        if not isinstance(self.most_rows, int) or self.most_rows < 1:
-            raise ClaimError(
-                f"most_rows={self.most_rows!r} is not a number of rows; use a whole number from 1.",
-                most_rows=self.most_rows,
-            )
+        check_count("most_rows", self.most_rows, "rows")
         LaplaceMechanism(self.epsilon, sensitivity=2 * self.most_rows - 1)  # the right mechanism refuses the same
 
     def _squared_rows(self, dataset: Any) -> int:
@@ -77,10 +64,10 @@ class LocalSensitivityLaplace(Variant):
 
 @dataclass(frozen=True, slots=True)
 class SharedNoiseDistribution(Distribution):
-    """Distribution of rows (a₁ + Z, …, a_k + Z) with one Z from the Laplace distribution of this scale, on a line.
+    """Distribution of rows (a₁ + Z, …, a_k + Z), a the `locations`, with one Z from a Laplace distribution of this
+    scale: a line.
 
-    The answers a are `locations`. Rows on the line have the density of their first entry, others have density 0. Two
-    different lines have no row in common.
+    Rows on the line have the density of their first entry. Two different lines have no row in common.
     """
 
     locations: tuple[float, ...]
@@ -100,7 +87,6 @@ class SharedNoiseDistribution(Distribution):
         return tuple(answer - self.locations[0] for answer in self.locations)
 
     def log_density(self, outputs: npt.ArrayLike) -> Floats:
-        """Log density of each row of `outputs`, shape (..., k), on the line to within the grid of the noise."""
         rows = np.asarray(outputs, dtype=np.float64)
         off = np.abs(rows - rows[..., :1] - np.asarray(self.line)).max(axis=-1)
         return np.where(off <= grid_step(self.scale), self._first.log_density(rows[..., 0]), -np.inf)
@@ -121,34 +107,11 @@ class SharedNoiseDistribution(Distribution):
 
 
 @dataclass(frozen=True, slots=True)
-class SharedNoise:
-    """Answers with the same Laplace noise added to each, rounded to the Laplace mechanism's grid."""
-
-    queries: tuple[Query, ...]
-    scale: float
-    claim: Claim
-
-    def distribution(self, dataset: Any) -> SharedNoiseDistribution:
-        return SharedNoiseDistribution(self._answers(dataset), self.scale)
-
-    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
-        step, outputs = grid_step(self.scale), np.empty((size, len(self.queries)))
-        answers = np.asarray(self._answers(dataset))
-        for piece in pieces(size):
-            noise = self.scale * standard_laplace(piece.stop - piece.start, rng)
-            outputs[piece] = np.round((noise[:, None] + answers) / step) * step
-        return outputs
-
-    def _answers(self, dataset: Any) -> tuple[float, ...]:
-        return tuple(real_answer(query, dataset) for query in self.queries)
-
-
-@dataclass(frozen=True, slots=True)
-class SharedNoiseLaplace(Variant):
+class SharedNoiseLaplace(Flaw):
     """Several Laplace mechanisms of `epsilon_each` whose claims are added, with the same noise in all: no finite ε.
 
-    In practice, each query of a run builds its own generator from one fixed seed, which was meant for tests. Where a
-    row moves one answer and not the other, the noise cancels in their difference, which reveals the row. Where it moves
+    In practice, each query of a run builds its own generator from one fixed seed, which was meant for tests. If a
+    row moves one answer and not the other, the noise cancels in their difference, which reveals the row. If it moves
     all answers alike the bug does not show, and the loss is smaller than the sum.
 
     `queries` map the dataset to a number each, of sensitivity 1.
@@ -156,14 +119,11 @@ class SharedNoiseLaplace(Variant):
 
     epsilon_each: float
     queries: Sequence[Callable[[Any], Any]]
-    runs_as = property(lambda t: SharedNoise(tuple(t.queries), 1.0 / t.epsilon_each, t.claim))
-    truth = None
 
     def __post_init__(self) -> None:
         check_number("epsilon_each", self.epsilon_each, 0, math.inf, "of each query", closed=False)
         object.__setattr__(self, "queries", tuple(self.queries))
-        if not self.queries:
-            raise ClaimError("queries=() has no query; give one query or more.", queries=self.queries)
+        check_value("queries", self.queries, self.queries, "has no query; give one query or more.")
 
     def __str__(self) -> str:
         return f"SharedNoiseLaplace(epsilon_each={self.epsilon_each:g}, {len(self.queries)} queries)"
@@ -172,6 +132,18 @@ class SharedNoiseLaplace(Variant):
     def epsilon(self) -> float:  # type: ignore[override]
         """Claimed total cost of the queries, in nats."""
         return self.epsilon_each * len(self.queries)
+
+    def distribution(self, dataset: Any) -> SharedNoiseDistribution:
+        """Distribution of the output before rounding to the Laplace mechanism's grid."""
+        return SharedNoiseDistribution(
+            tuple(real_answer(query, dataset) for query in self.queries), 1.0 / self.epsilon_each
+        )
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
+        distribution = self.distribution(dataset)
+        step = grid_step(distribution.scale)
+        noise = distribution.scale * standard_laplace(size, rng)
+        return np.asarray(np.round((noise[:, None] + distribution.locations) / step) * step)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,29 +188,12 @@ Sampling = Literal["poisson", "none", "first", "fixed", "replacement"]
 class SampledTotal(Flaw):
     """The sum of a sample of rows in [−1, 1] plus Laplace noise of scale 1/ε, claimed to be ln(1 + rate(e^ε − 1))-DP.
 
-    The claim holds under add/remove if each row is in the sample with probability `rate`, independently ("poisson").
-    It need not hold for any other sampling:
+    The claim holds under add/remove if each row is in the sample with probability `rate`, independently ("poisson"). It
+    need not hold for any other sampling. With "none" all rows are used, and the loss is ε. With "first" the first
+    ⌊rate·n⌋ rows are, and the loss is ε for a row among them. With "fixed", a random sample of ⌊rate·n⌋ rows, an added
+    row displaces another, and the sum moves by 2. With "replacement", ⌊rate·n⌋ draws, a row may occur more than once.
 
-    none
-        All rows are used, and the loss is ε.
-    first
-        The first ⌊rate·n⌋ rows are used, and the loss is ε for a row among them.
-    fixed
-        A random sample of ⌊rate·n⌋ rows is used. An added row displaces another, and the sum moves by 2.
-    replacement
-        ⌊rate·n⌋ draws with replacement are used, so that a row may occur more than once.
-
-    Parameters
-    ----------
-    epsilon : float
-        ε without sampling, in nats, positive.
-    rate : float
-        In (0, 1).
-    sampling : {"poisson", "none", "first", "fixed", "replacement"}
-
-    References
-    ----------
-    Balle, Barthe & Gaboardi (2018), Privacy amplification by subsampling: tight analyses via couplings and divergences.
+    Source: Balle, Barthe & Gaboardi (2018).
     """
 
     epsilon: float
@@ -256,9 +211,8 @@ class SampledTotal(Flaw):
 
     @property
     def truth(self) -> Claim | None:
-        """None for "replacement" and "first", where the loss grows with the number of rows.
-
-        For "first" it does because neighbours may be in another order.
+        """None for "replacement" and "first", where the loss grows with the rows; for the latter as their order may
+        differ.
         """
         match self.sampling:
             case "poisson":
@@ -280,25 +234,19 @@ class SampledTotal(Flaw):
     def _totals(self, rows: Floats, size: int, rng: np.random.Generator) -> Floats:
         """Sums of independent samples, shape (size,)."""
         n, batch = len(rows), math.floor(self.rate * len(rows))
-        totals = np.zeros(size)
+        times: Any  # how often each row is in each sample
         match self.sampling:
             case "none":
-                totals += rows.sum()
+                times = np.ones((size, n))
             case "first":
-                totals += rows[:batch].sum()
+                times = np.tile(np.arange(n) < batch, (size, 1))
             case "poisson":
-                for row in rows:
-                    totals += row * (rng.random(size) < self.rate)
+                times = rng.random((size, n)) < self.rate
             case "fixed":
-                left = np.full(size, float(batch))  # still to be drawn from the remaining rows
-                for j, row in enumerate(rows):
-                    is_taken = rng.random(size) * (n - j) < left
-                    totals += row * is_taken
-                    left -= is_taken
+                times = np.argsort(rng.random((size, n)), axis=1) < batch  # of a random permutation
             case _:
-                if n > 0:
-                    totals += rng.multinomial(batch, np.full(n, 1 / n), size) @ rows
-        return totals
+                times = rng.multinomial(batch, np.full(n, 1 / max(n, 1)), size)
+        return np.asarray(times @ rows)
 
 
 # Parallel composition where it does not hold: overlapping parts, and rows that move between parts.
@@ -307,6 +255,12 @@ class SampledTotal(Flaw):
 def counts_of_parts(epsilon: float, n_parts: int, part: Callable[[Any], int]) -> ParallelComposition:
     """Number of rows in each part, with Laplace noise of scale 1/ε."""
     return ParallelComposition([LaplaceMechanism(epsilon, query=len)] * n_parts, part)
+
+
+def _take_edges(flaw: OverlappingPartCounts | PartCountsForReplace, least: int, way_out: str) -> None:
+    check_number("epsilon", flaw.epsilon, 0, math.inf, "in nats", closed=False)
+    object.__setattr__(flaw, "edges", check_edges(flaw.edges))
+    check_number("number of edges", len(flaw.edges), least, math.inf, way_out)
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,9 +279,7 @@ class OverlappingPartCounts(Variant):
     truth = property(lambda t: PureDP(2 * t.epsilon))
 
     def __post_init__(self) -> None:
-        check_number("epsilon", self.epsilon, 0, math.inf, "in nats", closed=False)
-        object.__setattr__(self, "edges", check_edges(self.edges))
-        check_number("number of edges", len(self.edges), 3, math.inf, "two intervals share an edge")
+        _take_edges(self, 3, "two intervals share an edge")
 
     def _counts(self, dataset: Any) -> npt.NDArray[np.int64]:
         rows, edges = np.asarray(dataset, dtype=np.float64)[:, None], np.asarray(self.edges)
@@ -350,9 +302,7 @@ class PartCountsForReplace(Variant):
     truth = property(lambda t: PureDP(2 * t.epsilon))
 
     def __post_init__(self) -> None:
-        check_number("epsilon", self.epsilon, 0, math.inf, "in nats", closed=False)
-        object.__setattr__(self, "edges", check_edges(self.edges))
-        check_number("number of edges", len(self.edges), 1, math.inf, "they cut the rows into two parts or more")
+        _take_edges(self, 1, "they cut the rows into two parts or more")
 
 
 # Outputs that leak outside the noise: exact numbers, keys that occur, missing values and exceptions.
@@ -372,7 +322,7 @@ class BesideExact:
     truth = None
 
     def __str__(self) -> str:
-        return f"{self.mechanism} beside an exact statistic"
+        return f"{self.mechanism} next to an exact statistic"
 
     @property
     def claim(self) -> Claim:
@@ -388,7 +338,7 @@ class BesideExact:
 
 @dataclass(frozen=True, slots=True)
 class JsonReport(Flaw):
-    """A noisy count as JSON text, with the exact number of rows beside it where `has_rows`: no finite ε.
+    """A noisy count as JSON text, with the exact number of rows next to it when `has_rows`: no finite ε.
 
     In practice, a response carries "meta" for debugging: numbers of rows read, skipped or cached.
     """
@@ -397,7 +347,6 @@ class JsonReport(Flaw):
     has_rows: bool = True
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> list[str]:
-        """`size` independent texts."""
         counts = GeometricMechanism(self.epsilon, query=sum).sample(dataset, size, rng)
         rest = {"rows": len(dataset)} if self.has_rows else {}
         return [json.dumps({"count": count, **rest}) for count in counts.tolist()]
@@ -411,9 +360,7 @@ class KeyedCounts(Flaw):
     Then the mechanism is (ε, δ)-DP. Without a threshold ("none"), or with the same threshold on the exact count
     ("exact"), the data decide whether a key appears: no finite ε, for every δ below 1.
 
-    References
-    ----------
-    Korolova, Kenthapadi, Mishra & Ntoulas (2009), Releasing search queries and clicks privately.
+    Source: Korolova, Kenthapadi, Mishra & Ntoulas (2009).
     """
 
     epsilon: float
@@ -434,7 +381,6 @@ class KeyedCounts(Flaw):
         return 1 + max(1, math.ceil(math.log(self.delta * (1 + ratio)) / -self.epsilon))
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> list[tuple[tuple[str, int], ...]]:
-        """`size` independent tuples of pairs (key, noisy count)."""
         rows: Counter[Any] = rows_of(dataset)
         keys = sorted(key for key in rows if self.threshold != "exact" or rows[key] >= self.least)
         least = self.least if self.threshold == "noisy" else -math.inf
@@ -461,7 +407,6 @@ class SmallCount(Flaw):
     truth = property(lambda t: PureDP(t.epsilon) if t.is_noisy else None)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> list[float | None]:
-        """`size` independent outputs."""
         rows = len(dataset)
         if rows < self.least and not self.is_noisy:
             return [self.instead] * size
@@ -485,7 +430,6 @@ class GroupMeans(Flaw):
     truth = property(lambda t: PureDP(t.epsilon) if t.is_filled else None)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
-        """`size` independent rows of means, shape (size, n_groups)."""
         means = []
         for group in self.groups:
             values = [min(max(value, 0.0), 1.0) for name, value in dataset if name == group]
@@ -508,7 +452,7 @@ class CheckedCount:
     refused: Literal["nothing", "no rows", "outliers"]
 
     claim = property(lambda t: PureDP(t.epsilon), doc="ε-DP, as for a count that never raises.")
-    truth = property(lambda t: t.claim if t.refused == "nothing" else None, doc="None where an exception tells a row.")
+    truth = property(lambda t: t.claim if t.refused == "nothing" else None, doc="None if an exception reveals a row.")
 
     def __call__(self, dataset: Any, rng: np.random.Generator) -> float:
         if self.refused == "no rows" and len(dataset) == 0:

@@ -49,12 +49,12 @@ class Flaw(ABC):
 
     @property
     def truth(self) -> Claim | None:
-        """Strongest claim of the same kind that is known to hold; None where no finite one holds."""
+        """Strongest claim of the same kind that is known to hold; None if no finite one holds."""
         return None
 
     @abstractmethod
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Any:
-        """`size` independent outputs, shape (size,) for numbers."""
+        """`size` independent outputs: shape (size,) for numbers, (size, k) for rows of k numbers, or a list."""
 
 
 # Base class of flaws that run as a different mechanism from the one they claim to be.
@@ -63,7 +63,7 @@ class Flaw(ABC):
 class Variant(NamedByParameters, RunsAs, Flaw):
     """A flaw that runs as another mechanism, mostly a reference mechanism with a wrong parameter.
 
-    `runs_as` is that mechanism. It gives the variant its distribution and sampler and refuses wrong parameters. Where
+    `runs_as` is that mechanism. It gives the variant its distribution and sampler and refuses wrong parameters. If
     parameters that it would take are wrong for the claim, `right` is the mechanism that keeps it, which refuses them. A
     variant is a row: its parameters, `right`, `runs_as`, and `truth` where that is not the claim of `runs_as`.
     """
@@ -95,10 +95,8 @@ class Variant(NamedByParameters, RunsAs, Flaw):
 #
 # Each is a query for a sound mechanism whose `sensitivity` is that of the query without the bug.
 #
-# References
-# ----------
-# Casacuberta, Shoemate, Vadhan & Wagaman (2022), Widespread underestimation of sensitivity in differentially private
-# libraries and how to fix it (sums that wrap or round).
+# Source: Casacuberta, Shoemate, Vadhan & Wagaman (2022), Widespread underestimation of sensitivity in differentially
+# private libraries and how to fix it (sums that wrap or round).
 
 
 def total(rows: npt.ArrayLike) -> float:
@@ -167,7 +165,7 @@ class ClippedColumnTotals:
 
 
 def standardised(scores: npt.ArrayLike) -> Floats:
-    """Scores less their mean, divided by their standard deviation; all 0 where the scores are equal."""
+    """Scores less their mean, divided by their standard deviation; all 0 if the scores are equal."""
     values = np.asarray(scores, dtype=np.float64)
     deviation = values.std()
     return np.asarray((values - values.mean()) / deviation if deviation > 0 else np.zeros_like(values))
@@ -183,7 +181,7 @@ def n_triangles(graph: Any) -> int:
 
 
 def prefix_counts(bins: npt.ArrayLike) -> npt.NDArray[np.int64]:
-    """Number of rows up to and including each bin: an added row raises all counts from its bin on."""
+    """Number of rows up to and including each bin: an added row raises the counts of its bin and of all later ones."""
     return np.cumsum(np.asarray(bins, dtype=np.int64))
 
 
@@ -225,14 +223,9 @@ class CountsBetween:
 
 @dataclass(frozen=True, slots=True)
 class GradientSum:
-    """Sum of the rows as vectors, clipped to a norm per example, as a mean, or per coordinate.
+    """Sum of the rows as vectors, each "example" clipped to a Euclidean norm, or each "coordinate" to ±norm.
 
-    Parameters
-    ----------
-    norm : float
-        Euclidean norm; for "coordinate" the largest absolute value of a coordinate.
-    per : {"example", "mean", "coordinate"}
-        "mean" clips the mean of the rows once and returns it.
+    Per "mean", it is the mean of the rows, clipped once.
     """
 
     norm: float

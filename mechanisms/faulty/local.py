@@ -1,18 +1,8 @@
 """Reports and frequency oracles of the local model with wrong coins, sizes or memory, or that say too much.
 
-References
-----------
-Acharya, Sun & Zhang (2019), Hadamard response: estimating distributions privately, efficiently, and with little
-communication.
-Arcolezi & Gambs (2024), Revealing the true cost of locally differentially private protocols: an auditing perspective,
-found `TrueBitSetTwice`; pure-LDP, issue 11, describes the fix (version 1.2.0).
-Ding, Kulkarni & Yekhanin (2017), Collecting telemetry data privately, on memoisation and values that change.
-Erlingsson, Pihur & Korolova (2014), RAPPOR: both epsilons, why the permanent bits are kept, and a 1 that is reported as
-0 with probability f/2.
-Wang, Blocki, Li & Jha (2017), Locally differentially private protocols for frequency estimation, Section 4: unary and
-histogram encoding, and the probability e^ε/(e^ε + g − 1) of local hashing.
-Ye & Barg (2018), Optimal schemes for discrete distribution estimation under locally differential privacy (reports are
-sets).
+Sources: Acharya, Sun & Zhang (2019); Arcolezi & Gambs (2024), who found `TrueBitSetTwice` (see pure-LDP, issue 11, on
+the fix); Ding, Kulkarni & Yekhanin (2017), on memoisation and values that change; Erlingsson, Pihur & Korolova (2014),
+why the permanent bits are kept; Wang, Blocki, Li & Jha (2017), Section 4; Ye & Barg (2018), whose reports are sets.
 """
 
 from __future__ import annotations
@@ -23,24 +13,21 @@ from itertools import permutations
 from typing import Any
 
 import numpy as np
-from scipy.special import gammaln
 
 from ...audit.claims.claim import ApproxDP, PureDP, check_number
-from ...audit.errors import ClaimError
 from ..distributions.distributions import FiniteDistribution, ProductDistribution, RowDistribution
-from ..distributions.divergences import DrawnByItsDistribution
+from ..distributions.divergences import DrawnByItsDistribution, NamedByParameters
 from ..local.frequency_oracles import (
     BitReports,
-    HadamardResponse,
     LocalHashing,
     MemoisedBits,
     SubsetSelection,
-    ThresholdedHistogram,
     UnaryEncoding,
-    best_size,
     bit_odds,
     hashed,
     log_odds_of_one,
+    one_hot,
+    one_hot_distribution,
     reported_once,
     unary_coins,
 )
@@ -49,6 +36,7 @@ from ..local.randomised_response import (
     LocalGaussianMechanism,
     NameAndShame,
     RandomisedResponse,
+    binomial_distribution,
     one_value,
     response_distribution,
 )
@@ -59,9 +47,9 @@ from .flaw import Flaw, Variant
 
 __all__ = [
     "UnclippedLocalGaussian", "TruthAmongTheLies", "BinaryOddsForManyValues", "TwiceExposed", "BiasedCoinResponse",
-    "OnlyYesRandomised", "RememberedResponse", "OneHotAtFullEpsilon", "MixedUnaryCoins", "TrueBitSetTwice",
-    "OnesNeverCleared", "HalfNoiseThreshold", "BinaryHashingOdds", "HashChosenByTheValue", "SubsetOfWrongSize",
-    "SubsetInOrder", "HadamardOrAnyColumn", "RedrawnMemo", "FirstReportForAll",
+    "OnlyYesRandomised", "RememberedResponse", "TrueBitSetTwice",
+    "OnesNeverCleared", "HashChosenByTheValue",
+    "SubsetInOrder", "RedrawnMemo",
 ]  # fmt: skip
 
 # Reports of the local model with wrong coins, without clipping, exposed too often, or remembered wrongly.
@@ -141,7 +129,7 @@ class BinaryOddsForManyValues(Variant):
 
 
 @dataclass(frozen=True, slots=True)
-class RedrawnMemo(Variant):
+class RedrawnMemo(NamedByParameters, Flaw):
     """Reports of memoised bits whose permanent bits are drawn anew for each report: reports · ε₁ instead of ε∞.
 
     In practice, the permanent bits live in a cache that is lost with every restart or new installation. Every report
@@ -152,53 +140,25 @@ class RedrawnMemo(Variant):
     epsilon_first: float
     k: int = 4
     reports: int = 4
-    right = property(lambda t: MemoisedBits(t.epsilon, t.epsilon_first, t.k, t.reports))
+    truth = property(lambda t: PureDP(t.reports * log_odds_of_one(t._coins)))
+
+    def __post_init__(self) -> None:
+        MemoisedBits(self.epsilon, self.epsilon_first, self.k, self.reports)  # refuses the same parameters
 
     @property
-    def runs_as(self) -> FreshBits:
+    def _coins(self) -> tuple[float, float]:
+        """Probabilities of a reported 1 after a 1 and after a 0."""
         odds = bit_odds(self.epsilon, self.epsilon_first, False)
-        return FreshBits(*reported_once(unary_coins(self.epsilon, False), odds), self.k, self.reports)
-
-
-@dataclass(frozen=True, slots=True)
-class FreshBits:
-    """Numbers of 1s in independent reports of k bits: reports times the log odds ratio of a reported 1."""
-
-    kept: float
-    added: float
-    k: int
-    reports: int
-    claim = property(lambda t: PureDP(t.reports * log_odds_of_one((t.kept, t.added))))
+        return reported_once(unary_coins(self.epsilon, False), odds)
 
     def distribution(self, dataset: Any) -> ProductDistribution:
-        value, ones = one_value(dataset, self.k), np.arange(self.reports + 1)
-        ways = -gammaln(ones + 1) - gammaln(self.reports - ones + 1)
-        one, zero = (
-            FiniteDistribution.from_log_weights(ways + ones * math.log(coin / (1 - coin)))
-            for coin in (self.kept, self.added)
-        )
-        return ProductDistribution(tuple(one if place == value else zero for place in range(self.k)))
+        """Exact distribution of the numbers of 1s."""
+        one, zero = (binomial_distribution(self.reports, math.log(p / (1 - p))) for p in self._coins)
+        return one_hot_distribution(one_value(dataset, self.k), self.k, one, zero)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
-        chances = np.full(self.k, self.added)
-        chances[one_value(dataset, self.k)] = self.kept
+        chances = one_hot(one_value(dataset, self.k), self.k, self._coins)
         return rng.binomial(self.reports, chances, (size, self.k)).astype(np.int64)
-
-
-@dataclass(frozen=True, slots=True)
-class FirstReportForAll(Variant):
-    """Several reports of memoised bits with the loss of a single one claimed for all: up to ε∞ instead of ε₁.
-
-    In practice, the epsilon of one report is published, and the server collects a report a day. The loss grows from ε₁
-    to ε∞ with the number of reports.
-    """
-
-    epsilon: float
-    epsilon_permanent: float
-    k: int = 4
-    reports: int = 4
-    right = property(lambda t: MemoisedBits(t.epsilon_permanent, t.epsilon, t.k, t.reports))
-    runs_as = property(lambda t: MemoisedBits(t.epsilon_permanent, t.epsilon, t.k, t.reports))
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +181,6 @@ class BiasedCoinResponse(DrawnByItsDistribution, Flaw):
         return math.log(3)
 
     def distribution(self, dataset: Any) -> FiniteDistribution:
-        """Exact distribution of the output: 0 for no, 1 for yes."""
         yes = 0.5 * one_value(dataset, 2) + 0.5 * self.bias
         return FiniteDistribution((math.log1p(-yes), math.log(yes)))
 
@@ -236,7 +195,6 @@ class OnlyYesRandomised(DrawnByItsDistribution, Flaw):
     epsilon: float
 
     def distribution(self, dataset: Any) -> FiniteDistribution:
-        """Exact distribution of the output: 0 for no, 1 for yes."""
         return (
             response_distribution(1, 2, self.epsilon) if one_value(dataset, 2) else FiniteDistribution((0.0, -math.inf))
         )
@@ -256,7 +214,6 @@ class RememberedResponse(Flaw):
     is_remembered: bool = True
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
-        """`size` independent rows of bits, shape (size, n_reports), int64."""
         values = [one_value(value, 2) for value in dataset]
         if not self.is_remembered:
             each = RandomisedResponse(self.epsilon / len(values))
@@ -265,35 +222,7 @@ class RememberedResponse(Flaw):
         return np.stack([memory[value] for value in values], axis=1)
 
 
-@dataclass(frozen=True, slots=True)
-class OneHotAtFullEpsilon(Variant):
-    """A value as k bits, one of them 1, each randomised at ε: 2ε, as two bits change.
-
-    In practice, "each bit is ε-DP" is read as a statement about the whole report (Wang, Blocki, Li & Jha 2017). ε/2 for
-    each bit is right.
-    """
-
-    epsilon: float
-    k: int = 3
-    right = property(lambda t: RandomisedResponse(t.epsilon, t.k))
-    runs_as = property(lambda t: UnaryEncoding(2 * t.epsilon, t.k))
-
-
 # Frequency oracles with the coins of another protocol, a wrong size, or a report that says more than it should.
-
-
-@dataclass(frozen=True, slots=True)
-class MixedUnaryCoins(Variant):
-    """Unary encoding with the 1 kept as in the symmetric form and the 0 as in the optimised one: 3ε/2.
-
-    In practice, a switch between SUE and OUE sets only one of the two probabilities. The 1 of SUE adds ε/2 to the log
-    odds ratio, and the 0 of OUE adds ε.
-    """
-
-    epsilon: float
-    k: int = 4
-    right = property(lambda t: UnaryEncoding(t.epsilon, t.k))
-    runs_as = property(lambda t: BitReports(unary_coins(t.epsilon, False)[0], unary_coins(t.epsilon, True)[1], t.k))
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,37 +260,6 @@ class OnesNeverCleared(Variant):
 
 
 @dataclass(frozen=True, slots=True)
-class HalfNoiseThreshold(Variant):
-    """Thresholded histogram encoding with Laplace noise of scale 1/ε for 2/ε: nearly twice the loss.
-
-    In practice, the sensitivity of a one-hot vector is taken to be 1, as of a count when a row is added. Replacing the
-    value changes two bits, so it is 2.
-    """
-
-    epsilon: float
-    k: int = 4
-    runs_as = property(lambda t: ThresholdedHistogram(2 * t.epsilon, t.k))
-
-
-@dataclass(frozen=True, slots=True)
-class BinaryHashingOdds(Variant):
-    """Optimised local hashing whose report keeps the hash with the odds of binary hashing: ε + ln(g − 1).
-
-    In practice, binary local hashing is extended to g hashes and the probability e^ε/(1 + e^ε) stays.
-    """
-
-    epsilon: float
-    k: int = 8
-    g: int | None = None
-    right = property(lambda t: LocalHashing(t.epsilon, t.k, t.g))
-
-    @property
-    def runs_as(self) -> LocalHashing:
-        g = LocalHashing(self.epsilon, self.k, self.g).n_reports
-        return LocalHashing(self.epsilon + math.log(g - 1), self.k, g)
-
-
-@dataclass(frozen=True, slots=True)
 class HashChosenByTheValue(Flaw):
     """Local hashing whose hash function is chosen by the value: no finite ε.
 
@@ -371,6 +269,7 @@ class HashChosenByTheValue(Flaw):
 
     epsilon: float
     k: int = 8
+    _right = property(lambda t: LocalHashing(t.epsilon, t.k, n_hashes=t.k))
 
     def __post_init__(self) -> None:
         LocalHashing(self.epsilon, self.k)  # the right mechanism refuses the same parameters
@@ -384,43 +283,13 @@ class HashChosenByTheValue(Flaw):
         return RowDistribution(rows, tuple(found.ravel().tolist()))
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
-        """`size` independent rows (hash function, report), shape (size, 2), int64."""
         value = one_value(dataset, self.k)
         report = draw_indices(self._report_distribution(value).probabilities, size, rng)
         return np.stack([np.full(size, value), report], axis=1)
 
-    @property
-    def _right(self) -> LocalHashing:
-        return LocalHashing(self.epsilon, self.k, n_hashes=self.k)
-
     def _report_distribution(self, value: int) -> FiniteDistribution:
         truth = int(hashed(value, self.k, self._right.n_reports)[value])
         return response_distribution(truth, self._right.n_reports, self.epsilon)
-
-
-@dataclass(frozen=True, slots=True)
-class SubsetOfWrongSize(Variant):
-    """Subset selection that keeps the value as for the best size ω but draws a smaller set: ε + .539 for k = 10.
-
-    In practice, ω = k/(e^ε + 1) is rounded up in one place and down in another. With ω′ values in the set, the loss is
-    ε + ln(ω(k − ω′)/(ω′(k − ω))).
-    """
-
-    epsilon: float
-    k: int = 10
-    size: int = 2
-
-    def __post_init__(self) -> None:
-        SubsetSelection(self.epsilon, self.k, self.size)  # the right mechanism refuses the same parameters
-        best = best_size(self.epsilon, self.k)
-        if self.size >= best:
-            raise ClaimError(f"size={self.size} keeps the claim; use a size below the best, {best}.", size=self.size)
-
-    @property
-    def runs_as(self) -> SubsetSelection:
-        best = best_size(self.epsilon, self.k)
-        excess = math.log(best * (self.k - self.size) / (self.size * (self.k - best)))
-        return SubsetSelection(self.epsilon + excess, self.k, self.size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -434,13 +303,10 @@ class SubsetInOrder(Flaw):
     epsilon: float
     k: int = 5
     size: int = 3
+    _as_set = property(lambda t: SubsetSelection(t.epsilon, t.k, t.size))
 
     def __post_init__(self) -> None:
         self._as_set  # noqa: B018  # refuses the same parameters
-
-    @property
-    def _as_set(self) -> SubsetSelection:
-        return SubsetSelection(self.epsilon, self.k, self.size)
 
     def distribution(self, dataset: Any) -> RowDistribution:
         """Exact distribution of the lists."""
@@ -453,24 +319,8 @@ class SubsetInOrder(Flaw):
         return RowDistribution(rows, tuple(found))
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
-        """`size` independent lists, shape (size, `self.size`), int64."""
         value = one_value(dataset, self.k)
         has_value = rng.random(size) < math.exp(self._as_set.distribution(value).log_shares[1])
         order = rng.random((size, self.k))
         order[:, value] = np.where(has_value, -1.0, 2.0)
         return np.argsort(order, axis=1)[:, : self.size].astype(np.int64)
-
-
-@dataclass(frozen=True, slots=True)
-class HadamardOrAnyColumn(Variant):
-    """Hadamard response that draws any column, not one with −1, when it does not draw one with +1: ln(1 + 2e^ε).
-
-    In practice, "a column with +1 with probability e^ε/(1 + e^ε), otherwise at random" is read as any column, which may
-    have +1 too.
-    """
-
-    epsilon: float
-    k: int = 7
-    right = property(lambda t: HadamardResponse(t.epsilon, t.k))
-    # With p = e^ε/(1 + e^ε): (p + (1 − p)/2)/((1 − p)/2) = 1 + 2p/(1 − p).
-    runs_as = property(lambda t: HadamardResponse(math.log1p(2 * math.exp(t.epsilon)), t.k))

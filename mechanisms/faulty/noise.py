@@ -26,6 +26,7 @@ from ..noise.laplace import (
     HistogramMechanism,
     LaplaceMechanism,
     degrees_of,
+    inverse_laplace_cdf,
 )
 from ..noise_samplers import Floats, Integers, grid_step, laplace_on_grid, random_signs, round_to_grid, standard_laplace
 from ..queries import Query, check_choice, check_count, identity, real_answer, whole_answer
@@ -35,7 +36,7 @@ __all__ = [
     "UnderstatedSensitivityLaplace", "InvertedScaleLaplace", "PerRowGeometric", "SquaredRatioGeometric",
     "MisprintedTableGeometric", "HalfNoiseHistogram", "EdgeNoiseForNodes", "OneEndDegreeHistogram", "BoundedLaplace",
     "OneSidedLaplace", "FewValuesLaplace", "RedrawnUntilNonnegative", "TowardsZeroLaplace", "SeededByTheData",
-    "BestOfDraws", "DeviationAsScaleLaplace", "ScaleFromTheData", "FlooredScaleMean", "SignificantDigitsLaplace",
+    "DeviationAsScaleLaplace", "ScaleFromTheData", "FlooredScaleMean", "SignificantDigitsLaplace",
     "ClippedAfterNoise", "LaplaceOfScale", "ConsistentWithTheTotal", "NaiveLaplace", "NaiveGaussian",
     "SinglePrecisionNoise",
 ]  # fmt: skip
@@ -128,16 +129,8 @@ class LaplaceOfScale:
     """Real answers plus independent Laplace noise of one scale, on a grid.
 
     The mechanism is (Δ/scale)-DP for answers that move by Δ in total, summed over the coordinates, if none is spared. A
-    scale for the Euclidean norm, for one coordinate, or for one level of a tree is too small.
-
-    Parameters
-    ----------
-    scale : float
-    claim : Claim
-    query : callable
-        Map from the dataset to the answers, shape (n_answers,).
-    spared : {"none", "zeros", "last"}
-        Coordinates without noise: those with an answer of 0, or the last.
+    scale for the Euclidean norm, for one coordinate, or for one level of a tree is too small. Coordinates without noise
+    are those with an answer of 0 ("zeros"), or the last.
     """
 
     scale: float
@@ -160,7 +153,7 @@ class LaplaceOfScale:
         )
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
-        """`size` independent outputs, shape (size, n_answers)."""
+        """`size` independent outputs."""
         answers = vector_answer(self.query, dataset)
         outputs = np.empty((size, len(answers)))
         for j, is_spared in enumerate(self._are_spared(answers)):
@@ -187,7 +180,6 @@ class ConsistentWithTheTotal(Flaw):
     counts: Query = field(default=identity, repr=False)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
-        """`size` independent outputs, shape (size, n_counts)."""
         counts, scale = np.asarray(vector_answer(self.counts, dataset)), 1.0 / self.epsilon
         noise = np.stack([scale * standard_laplace(size, rng) for _ in counts], axis=1)
         noise -= noise.mean(axis=1, keepdims=True)
@@ -212,12 +204,10 @@ class EdgeNoiseForNodes(Variant):
     truth = property(lambda t: PureDP(t.epsilon * t.max_degree))
 
     def distribution(self, dataset: Any) -> Any:
-        """Exact distribution of the output; refuses nodes of a larger degree, whose loss exceeds `truth`."""
         degrees_of(dataset, self.max_degree)
         return self.runs_as.distribution(dataset)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Any:
-        """`size` independent outputs; refuses nodes of a larger degree."""
         degrees_of(dataset, self.max_degree)
         return self.runs_as.sample(dataset, size, rng)
 
@@ -256,19 +246,20 @@ class ClippedAfterNoise(Flaw):
 
 
 @dataclass(frozen=True, slots=True)
-class NaiveLaplace(Flaw):
+class _OfAnswer(Flaw):
+    """A flaw of noise on one answer."""
+
+    epsilon: float
+    query: Query = field(default=identity, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class NaiveLaplace(_OfAnswer):
     """An answer plus Laplace noise as a double, not rounded, so that the low bits reveal the answer: no finite ε.
 
     In practice, textbooks print this sampler (Mironov 2012). The sum of the answer and the noise is rounded to a
     double, and which doubles can occur depends on the answer.
-
-    References
-    ----------
-    Mironov (2012), On significance of the least significant bits for differential privacy.
     """
-
-    epsilon: float
-    query: Query = field(default=identity, repr=False)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
         return real_answer(self.query, dataset) + rng.laplace(scale=1 / self.epsilon, size=size)
@@ -281,10 +272,7 @@ class NaiveGaussian(Flaw):
     In practice, textbooks print this sampler (Jin et al. 2022). As with Laplace noise, the doubles near an answer
     reveal it.
 
-    References
-    ----------
-    Jin, McMurtry, Rubinstein & Ohrimenko (2022), Are we there yet? Timing and floating-point attacks on differential
-    privacy systems.
+    Source: Jin, McMurtry, Rubinstein & Ohrimenko (2022), Are we there yet? Timing and floating-point attacks.
     """
 
     epsilon: float
@@ -302,14 +290,11 @@ class NaiveGaussian(Flaw):
 
 
 @dataclass(frozen=True, slots=True)
-class SinglePrecisionNoise(Flaw):
+class SinglePrecisionNoise(_OfAnswer):
     """An answer in double precision plus Laplace noise in single precision: no finite ε.
 
     In practice, the noise comes from a library of the graphics card. Below its 24 bits the answer shows unchanged.
     """
-
-    epsilon: float
-    query: Query = field(default=identity, repr=False)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
         noise = np.asarray(rng.laplace(scale=1 / self.epsilon, size=size), dtype=np.float32)
@@ -350,11 +335,8 @@ class InvertedScaleLaplace(Variant):
 
 
 @dataclass(frozen=True, slots=True)
-class _NoisyAnswer(Flaw):
+class _NoisyAnswer(_OfAnswer):
     """An answer of sensitivity 1 plus noise in units of 1/ε, on the Laplace mechanism's grid."""
-
-    epsilon: float
-    query: Query = field(default=identity, repr=False)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
         scale = 1.0 / self.epsilon
@@ -411,13 +393,11 @@ class FewValuesLaplace(_NoisyAnswer):
         check_count("bits", self.bits, "random bits")
 
     def _noise(self, size: int, rng: np.random.Generator) -> Floats:
-        xi = (rng.integers(0, 2**self.bits, size) + 0.5) / 2**self.bits - 0.5
-        noise: Floats = -np.sign(xi) * np.log1p(-2.0 * np.abs(xi))
-        return noise
+        return inverse_laplace_cdf((rng.integers(0, 2**self.bits, size) + 0.5) / 2**self.bits - 0.5)
 
 
 @dataclass(frozen=True, slots=True)
-class RedrawnUntilNonnegative(Flaw):
+class RedrawnUntilNonnegative(_OfAnswer):
     """A count with Laplace noise, redrawn until it is not negative: ln(2e^ε − 1) instead of ε for whole counts from 0.
 
     In practice, negative counts are "impossible" and the draw is repeated, where setting them to 0 would be free. The
@@ -425,13 +405,10 @@ class RedrawnUntilNonnegative(Flaw):
     and 1.
     """
 
-    epsilon: float
-    query: Query = field(default=identity, repr=False)
     # At 0 the densities differ by e^ε, the probabilities of being kept by (1 − e^{−ε}/2)/(1/2) = 2 − e^{−ε}.
     truth = property(lambda t: PureDP(math.log(2 * math.exp(t.epsilon) - 1)))
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
-        """`size` independent outputs, shape (size,); refuses negative counts."""
         count, scale = whole_answer(self.query, dataset), 1.0 / self.epsilon
         if count < 0:
             raise DatasetError(f"the count {count} is negative; use counts from 0.", count=count)
@@ -442,21 +419,15 @@ class RedrawnUntilNonnegative(Flaw):
 
 
 @dataclass(frozen=True, slots=True)
-class TowardsZeroLaplace(Flaw):
+class TowardsZeroLaplace(_OfAnswer):
     """A count plus Laplace noise truncated to its whole part, so that 0 has twice its share: ε + ln 2.
 
     In practice, `int(noise)` rounds towards zero, so that zero gets the draws of two cells, (−1, 1), and every other
     number those of one. A random sign before a geometric magnitude gives the same distribution when −0 is kept as well
     as +0 (Canonne et al. 2020, Algorithm 2). The bug shows at the counts themselves. Rounding the noisy count instead
     would be post-processing.
-
-    References
-    ----------
-    Canonne, Kamath & Steinke (2020), The discrete Gaussian for differential privacy, Algorithm 2, which rejects −0.
     """
 
-    epsilon: float
-    query: Query = field(default=identity, repr=False)
     truth = property(lambda t: PureDP(t.epsilon + math.log(2)))
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
@@ -475,28 +446,9 @@ class SeededByTheData(Flaw):
     epsilon: float
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
-        """The same output `size` times, shape (size,)."""
         rows = sorted(map(repr, rows_of(dataset).elements()))
         seeded = np.random.default_rng(zlib.crc32("\n".join(rows).encode()))
         return np.full(size, LaplaceMechanism(self.epsilon).sample(len(rows), 1, seeded)[0])
-
-
-@dataclass(frozen=True, slots=True)
-class BestOfDraws(Variant):
-    """The noisy answer nearest to the truth, out of k: kε instead of ε.
-
-    In practice, a release that looks "too noisy" is drawn again. The smallest of k exponential magnitudes is
-    exponential with k times the rate, so the noise is Laplace of scale 1/(kε).
-    """
-
-    epsilon: float
-    k: int = 2
-    query: Query = identity
-    runs_as = property(lambda t: LaplaceMechanism(t.k * t.epsilon, query=t.query))
-
-    def __post_init__(self) -> None:
-        check_count("k", self.k, "draws")
-        Variant.__post_init__(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -522,10 +474,7 @@ class ScaleFromTheData(Flaw):
     queries `query` and `sensitivity` decide which bug this is: the range of the values as the sensitivity of their sum,
     the exact number of rows under a mean, the local sensitivity of a median, or the largest degree of a graph.
 
-    References
-    ----------
-    Nissim, Raskhodnikova & Smith (2007), Smooth sensitivity and sampling in private data analysis: why the local
-    sensitivity may not decide the noise.
+    Source: Nissim, Raskhodnikova & Smith (2007), Smooth sensitivity and sampling in private data analysis.
     """
 
     epsilon: float
@@ -539,7 +488,6 @@ class ScaleFromTheData(Flaw):
         )
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
-        """`size` independent outputs, shape (size,), on one grid for all scales."""
         noise = standard_laplace(size, rng) * (real_answer(self.sensitivity, dataset) / self.epsilon)
         return round_to_grid(noise, 1.0 / self.epsilon, real_answer(self.query, dataset))
 

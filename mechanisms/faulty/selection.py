@@ -24,7 +24,7 @@ from .flaw import Flaw, Variant
 __all__ = [
     "ExponentialMissingFactorTwo", "HalfSensitivityExponential", "PricesFromTheBids", "NoisyMaxMissingFactorTwo",
     "NoisyMaxReleasingValue", "SparseVectorReleasingValue", "SparseVectorUnscaledNoise",
-    "SparseVectorWithoutQueryNoise", "SparseVectorWithoutCutoff", "PowersOfTen", "UnderflowingExponential",
+    "SparseVectorWithoutQueryNoise", "SparseVectorWithoutCutoff", "UnderflowingExponential",
     "FlipWithoutPermuting", "OneNoiseForAll", "WinnerWithExactCount", "WinnerWithNoisyCount", "TopCandidates",
 ]  # fmt: skip
 
@@ -93,11 +93,6 @@ class NoisyMaxReleasingValue(Variant):
     In practice, the maximum comes for free with its index and is printed with it (Ding, Wang, Wang, Zhang & Kifer 2018,
     Section 4). When a row can raise all K counts, the lower tail of the released value falls by e^{−Kε} for a shift of
     1, as all K noises must be low. The bug shows on counts (0, …, 0) and (1, …, 1), at values below both.
-
-    References
-    ----------
-    Ding, Wang, Wang, Zhang & Kifer (2018), Detecting violations of differential privacy, Section 4 (the noisy max
-    algorithms that return the value).
     """
 
     epsilon: float
@@ -186,8 +181,8 @@ class ExponentialMissingFactorTwo(Variant):
     """Pr[r] ∝ exp(ε u/Δ) instead of exp(ε u/(2Δ)) for utilities that are not monotone: 2ε instead of ε.
 
     In practice, the 2 is left out, or the saving for monotone utilities is taken where a row is replaced (McSherry &
-    Talwar 2007). The bug shows only where one utility rises while the others fall. Utilities (0, …, 0) against (1, −1,
-    …, −1), K = 50, ε = 1: exact loss 1.880, and .966 with the 2. If one utility moves alone, the loss stays below ε.
+    Talwar 2007). The bug shows only if one utility rises while the others fall. Utilities (0, …, 0) against (1, −1,
+    …, −1), K = 50, ε = 1: exact loss 1.880, and .966 with the 2. If only one utility moves, the loss stays below ε.
     """
 
     epsilon: float
@@ -202,7 +197,7 @@ class HalfSensitivityExponential(Variant):
     """The exponential mechanism with half of the utilities' sensitivity: 2ε instead of ε.
 
     In practice, the sensitivity is read off one candidate, or one kind of neighbour, and not taken as the maximum over
-    all (`utility_sensitivity`). The bug shows where one utility rises while the others fall by as much. Where utilities
+    all (`utility_sensitivity`). The bug shows where one utility rises while the others fall by as much. If utilities
     are monotone, the 2 in the exponent makes up for the half and the claim holds. `monotone` leaves out the 2, and then
     a single utility that rises among many shows the bug.
     """
@@ -275,7 +270,7 @@ class SparseVectorUnscaledNoise(_Variant):
 
 @dataclass(frozen=True, slots=True)
 class SparseVectorWithoutQueryNoise(_Variant):
-    """Sparse vector with noise on the threshold alone, and no cutoff: no finite ε.
+    """Sparse vector with noise only on the threshold, and no cutoff: no finite ε.
 
     In practice, a noisy threshold hides its place, so that comparing with it looks safe (Lyu, Su & Li 2017, Algorithm
     5). But all answers share one threshold: on (0, 1) the output "below, above" says that it lies between them, and (1,
@@ -299,20 +294,6 @@ class SparseVectorWithoutCutoff(_Variant):
 
 
 @dataclass(frozen=True, slots=True)
-class PowersOfTen(Variant):
-    """The exponential mechanism with weights 10^(ε u/(2Δ)): ε ln 10 = 2.3ε instead of ε.
-
-    In practice, utilities are in decimal logarithms, as decibels and orders of magnitude are. The bug shows where the
-    exponential mechanism is tight: one utility rises and the others fall.
-    """
-
-    epsilon: float
-    sensitivity: float = 1.0
-    utilities: Query = identity
-    runs_as = property(lambda t: ExponentialMechanism(t.epsilon * math.log(10), t.sensitivity, utilities=t.utilities))
-
-
-@dataclass(frozen=True, slots=True)
 class _Selection(DrawnByItsDistribution, Flaw):
     """Index of a candidate, chosen by utilities of sensitivity 1."""
 
@@ -320,7 +301,6 @@ class _Selection(DrawnByItsDistribution, Flaw):
     utilities: Query = field(default=identity, repr=False)
 
     def distribution(self, dataset: Any) -> FiniteDistribution:
-        """Exact distribution of the output."""
         with np.errstate(divide="ignore"):
             return FiniteDistribution(
                 tuple(np.log(self._probabilities(candidate_scores(self.utilities, dataset))).tolist())
@@ -355,10 +335,6 @@ class FlipWithoutPermuting(_Selection):
 
     In practice, the shuffle looks like a matter of fairness (McKenna & Sheldon 2020). But the coin of the best
     candidate always says yes, so no candidate after the first of the best is ever chosen.
-
-    References
-    ----------
-    McKenna & Sheldon (2020), Permute-and-flip: a new mechanism for differentially private selection, Algorithm 1.
     """
 
     def _probabilities(self, scores: Floats) -> Floats:
@@ -391,7 +367,6 @@ class WinnerWithExactCount(Flaw):
     counts: Query = field(default=identity, repr=False)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
-        """`size` independent rows of the winner's index and its count, shape (size, 2)."""
         counts = candidate_scores(self.counts, dataset)
         winners = ReportNoisyMax(self.epsilon).sample(counts, size, rng)
         return np.stack([winners.astype(np.float64), counts[winners]], axis=1)
@@ -415,7 +390,6 @@ class WinnerWithNoisyCount(Flaw):
         return self._selection.distribution(candidate_scores(self.counts, dataset))
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
-        """`size` independent rows of the winner's index and its noisy count, shape (size, 2)."""
         counts = candidate_scores(self.counts, dataset)
         winners = self._selection.sample(counts, size, rng)
         values, noise = np.empty(size), LaplaceMechanism(self.epsilon / self.parts)
@@ -435,10 +409,6 @@ class TopCandidates(Flaw):
 
     In practice, `argsort` gives k winners as easily as one (Durfee & Rogers 2019). With charged = k the claim holds:
     the mechanism is k exponential mechanisms in sequence, each without the winners so far.
-
-    References
-    ----------
-    Durfee & Rogers (2019), Practical differentially private top-k selection with pay-what-you-get composition.
     """
 
     epsilon: float
@@ -465,7 +435,6 @@ class TopCandidates(Flaw):
         return found
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
-        """`size` independent rows of indices, the winner first, shape (size, k), int64."""
         places = places_below_leader(self.utilities, dataset, 2.0 * self.charged / self.epsilon)
         noisy = places - np.log(rng.standard_exponential((size, len(places))))
         return np.argsort(-noisy, axis=1)[:, : self.k].astype(np.int64)

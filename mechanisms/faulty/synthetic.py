@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
-from ...audit.claims.claim import PureDP
 from ..noise_samplers import Floats, Integers, laplace_on_grid
 from ..queries import check_choice
 from ..synthetic import (
@@ -24,53 +22,9 @@ from ..synthetic import (
 from .flaw import Flaw
 
 __all__ = [
-    "MarginalsForReplace", "MarginalsNotSplit", "LearnedCategories", "LearnedRange", "RowsOfTheData", "LeakedRow",
+    "LearnedCategories", "LearnedRange", "RowsOfTheData", "LeakedRow",
     "SharesOfPresentRows",
 ]  # fmt: skip
-
-
-class WrongMarginals(Flaw):
-    """A flaw that runs as `NoisyMarginals` with wrong parameters."""
-
-    __slots__ = ()
-
-    @property
-    @abstractmethod
-    def runs_as(self) -> NoisyMarginals:
-        """Mechanism that is in fact run."""
-
-    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> dict[str, Integers]:
-        return self.runs_as.sample(dataset, size, rng)
-
-
-@dataclass(frozen=True, slots=True)
-class MarginalsForReplace(WrongMarginals):
-    """Histograms of the columns with noise for an added row, claimed for a replaced one, which changes two counts: 2ε.
-
-    In practice, "a row is in one cell of a marginal, so the sensitivity is 1" holds for add/remove only, and the number
-    of rows of the table is taken as public, which is sensible for replace only.
-    """
-
-    epsilon: float
-    categories: tuple[int, ...]
-    rows: int
-    truth = property(lambda t: PureDP(2 * t.epsilon))
-    runs_as = property(lambda t: NoisyMarginals(t.epsilon, t.categories, t.rows))
-
-
-@dataclass(frozen=True, slots=True)
-class MarginalsNotSplit(WrongMarginals):
-    """Histograms of k columns, each with noise for all of ε although a row is in each of them: kε.
-
-    In practice, the columns are synthesised in a loop, and each call gets the epsilon of the caller.
-    """
-
-    epsilon: float
-    categories: tuple[int, ...]
-    rows: int
-    sensitivity: int = 1
-    truth = property(lambda t: PureDP(len(t.categories) * t.epsilon))
-    runs_as = property(lambda t: NoisyMarginals(len(t.categories) * t.epsilon, t.categories, t.rows, t.sensitivity))
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,20 +48,10 @@ from .flaw import Flaw
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MistakenTraining(Flaw):
-    """A training with another recipe than the one that its claim is for.
+    """The training that `claimed` makes its claim for, run by another recipe.
 
-    Parameters
-    ----------
-    claimed : DPSGD
-        The right training for the claim, which is its own.
-    recipe : Recipe
-        The training that is in fact run.
-    label : str
-        Short name of the mistake.
-    adapt : callable, optional
-        ``adapt(recipe, rows)`` changes the recipe by the private records.
-    seen : Observer, optional
-        What is seen of a run; by default what is seen of the right training.
+    ``adapt(recipe, rows)`` changes the recipe by the private records. What is seen of a run is by default what is seen
+    of the right training.
     """
 
     claimed: DPSGD
@@ -84,7 +74,6 @@ class MistakenTraining(Flaw):
     )
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
-        """What the observer sees of `size` independent trainings, shape (size,) or (size, k)."""
         recipe = self.recipe if self.adapt is None else self.adapt(self.recipe, dataset)
         return train(recipe, dataset, self.seen or self.claimed.observer, size, rng)
 
@@ -100,17 +89,10 @@ class TrainingFault:
 
     Attributes
     ----------
-    name : str
-    cause : str
-        What is wrong, in a line.
     source : str
         Where the mistake was made or is described, and what that source says.
-    right : DPSGD
-        The training that keeps the claim.
-    wrong : MistakenTraining
-        The training that breaks it.
-    x, y : array_like
-        The pair, neighbours under the claim's relation.
+    right, wrong : DPSGD, MistakenTraining
+        The training that keeps the claim, and the one that breaks it.
     loss_on_pair : callable
         Returns the smallest ε at the claim's δ on this pair, for an observer of every noisy sum (needs dp-accounting).
     loss_is : {"exact", "at least"}
@@ -168,10 +150,7 @@ def shuffled_epsilon_at_least(noise_multiplier: float, batches: int, delta: floa
     noisy sum that is 2, or 1, above the others. The bound is log((P − δ)/Q) for the event that some sum is c above the
     others' mean, at the best c.
 
-    References
-    ----------
-    Chua, Ghazi, Kamath, Kumar, Manurangsi, Sinha & Zhang (2024), How private are DP-SGD implementations? (the pair and
-    the events of their lower bound).
+    Source: Chua, Ghazi, Kamath, Kumar, Manurangsi, Sinha & Zhang (2024), the pair and the events of their lower bound.
     """
     c = np.linspace(-2.0, 2.0 + 10.0 * noise_multiplier, 20_001)
     below = (batches - 1) * log_ndtr(c / noise_multiplier)
@@ -280,14 +259,11 @@ class ClippedByLastNorm:
 
 
 @dataclass(frozen=True, slots=True)
-class SharedNoise:
+class SharedNoise(NoiseRule):
     """Normal noise of standard deviation `scale` whose draws are the same for all groups of `size` parameters."""
 
     scale: float
     size: int
-
-    def begun(self) -> NoiseRule:
-        return self
 
     def __call__(self, total: Floats, step: int, rng: np.random.Generator) -> Floats:
         runs, parameters = total.shape
@@ -296,7 +272,7 @@ class SharedNoise:
 
 
 @dataclass(frozen=True, slots=True)
-class RepeatedNoise:
+class RepeatedNoise(NoiseRule):
     """Normal noise of standard deviation `scale` whose draws are the same in every epoch of `period` steps."""
 
     scale: float

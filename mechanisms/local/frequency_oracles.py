@@ -13,12 +13,11 @@ import numpy as np
 from scipy.special import gammaln, logsumexp
 
 from ...audit.claims.claim import PureDP, check_number
-from ...audit.errors import ClaimError
 from ..distributions.distributions import FiniteDistribution, ProductDistribution, RowDistribution, SubsetDistribution
-from ..distributions.divergences import DrawnByItsDistribution, PureMechanism, RunsAs
-from ..noise_samplers import Integers, draw_indices
-from ..queries import check_count
-from .randomised_response import one_value, response_distribution
+from ..distributions.divergences import DrawnByItsDistribution, DrawnWithDistribution, PureMechanism, RunsAs
+from ..noise_samplers import Floats, Integers, draw_indices
+from ..queries import check_count, check_value
+from .randomised_response import binomial_distribution, one_value, response_distribution
 
 __all__ = [
     "UnaryEncoding", "ThresholdedHistogram", "LocalHashing", "SubsetSelection", "HadamardResponse", "MemoisedBits",
@@ -42,6 +41,16 @@ def bit_distribution(one: float) -> FiniteDistribution:
     return FiniteDistribution((math.log1p(-one) if one < 1 else -math.inf, math.log(one)))
 
 
+def one_hot_distribution(value: int, k: int, one: FiniteDistribution, zero: FiniteDistribution) -> ProductDistribution:
+    """Return the distribution of k independent places, `one` at the value and `zero` elsewhere."""
+    return ProductDistribution(tuple(one if place == value else zero for place in range(k)))
+
+
+def one_hot(value: int, k: int, coins: tuple[float, float]) -> Floats:
+    """Return the first coin at the value and the second elsewhere, shape (k,)."""
+    return np.where(np.arange(k) == value, *coins)
+
+
 @dataclass(frozen=True, slots=True)
 class BitReports:
     """A value in range(k) as k bits, reported independently: `kept` = Pr[1 after a 1], `added` = Pr[1 after a 0]."""
@@ -50,48 +59,33 @@ class BitReports:
     added: float
     k: int
 
+    def __post_init__(self) -> None:
+        check_count("k", self.k, "values", least=2)
+
     @property
     def claim(self) -> PureDP:
         """The log odds ratio of a reported 1."""
         return PureDP(log_odds_of_one((self.kept, self.added)))
 
     def distribution(self, dataset: Any) -> ProductDistribution:
-        """The exact distribution of the bits."""
-        value, one, zero = one_value(dataset, self.k), bit_distribution(self.kept), bit_distribution(self.added)
-        return ProductDistribution(tuple(one if place == value else zero for place in range(self.k)))
+        return one_hot_distribution(
+            one_value(dataset, self.k), self.k, bit_distribution(self.kept), bit_distribution(self.added)
+        )
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
-        """`size` independent reports of k bits, shape (size, k), int64."""
-        chances = np.full(self.k, self.added)
-        chances[one_value(dataset, self.k)] = self.kept
+        chances = one_hot(one_value(dataset, self.k), self.k, (self.kept, self.added))
         return (rng.random((size, self.k)) < chances).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True)
 class UnaryEncoding(RunsAs, PureMechanism):
-    """A value as k bits, one of them 1, each reported at random: epsilon-DP.
+    """A value as k bits, one of them 1, each reported at random: epsilon-DP for epsilon below 30, attained.
 
     Symmetric unary encoding (SUE, basic RAPPOR) keeps every bit with probability e^{ε/2}/(1 + e^{ε/2}). Optimised unary
-    encoding (OUE) keeps the 1 with probability ½ and turns a 0 into a 1 with probability 1/(1 + e^ε).
+    encoding (OUE) keeps the 1 with probability ½ and turns a 0 into a 1 with probability 1/(1 + e^ε). The loss of two
+    values is the log odds ratio of a reported 1, which is ε in both forms.
 
-    Two values differ in two bits, one in each direction. With the probabilities p and q of a reported 1 after a 1 and
-    after a 0, the largest losses of the two bits are ln(p/q) and ln((1 − q)/(1 − p)). Both occur in the reports that
-    have the bit of the first value and lack that of the second. The sum, the log odds ratio of a reported 1, is ε in
-    both forms, so every pair of values attains the claim.
-
-    Parameters
-    ----------
-    epsilon : float
-        In nats, positive and below 30.
-    k : int
-        Number of values, at least 2.
-    is_optimised : bool
-        OUE instead of SUE.
-
-    References
-    ----------
-    Wang, Blocki, Li & Jha (2017), Locally differentially private protocols for frequency estimation, Section 4 (SUE,
-    OUE); Erlingsson, Pihur & Korolova (2014), RAPPOR (basic one-time RAPPOR).
+    Source: Wang, Blocki, Li & Jha (2017), Section 4; Erlingsson, Pihur & Korolova (2014).
 
     Examples
     --------
@@ -143,20 +137,10 @@ class ThresholdedHistogram(RunsAs, PureMechanism):
     """Thresholding with histogram encoding (THE): which of k noisy bits exceed a threshold: epsilon-DP, not attained.
 
     A value is k bits, one of them 1, and each gets Laplace noise of scale 2/ε. The noisy bits without a threshold (SHE)
-    are `HistogramMechanism` with sensitivity 2 on the list of one row; they attain ε. With a threshold above 0 and
-    below 1, a bit loses less than ε/2 in each direction, so the report loses less than ε.
+    are `HistogramMechanism` with sensitivity 2 on the list of one row. By default the threshold is the one in [½, 1]
+    with the least variance of an estimate.
 
-    Parameters
-    ----------
-    epsilon, k
-        As for `UnaryEncoding`.
-    threshold : float, optional
-        Finite; by default the one in [½, 1] with the least variance of an estimate.
-
-    References
-    ----------
-    Wang, Blocki, Li & Jha (2017), Locally differentially private protocols for frequency estimation, Section 4 (SHE,
-    THE).
+    Source: Wang, Blocki, Li & Jha (2017), Section 4.
 
     Examples
     --------
@@ -197,12 +181,7 @@ def hashed(value: int, n_hashes: int, g: int) -> Integers:
     """Return the value's hash in range(g) by each hash function, shape (n_hashes,).
 
     Multiply-shift hashing: function s multiplies by its own odd number modulo 2⁶⁴, and the upper half of the product
-    selects one of g equal parts of its range.
-
-    References
-    ----------
-    Dietzfelbinger, Hagerup, Katajainen & Penttonen (1997), A reliable randomized algorithm for the closest-pair
-    problem.
+    selects one of g equal parts of its range (Dietzfelbinger et al. 1997, Journal of Algorithms 25).
     """
     word = 2**64
     multipliers = (pow(_MULTIPLIER, power, word) for power in range(1, n_hashes + 1))
@@ -226,25 +205,12 @@ def hashing_distribution(value: int, n_hashes: int, g: int, log_odds: float) -> 
 class LocalHashing(PureMechanism):
     """A random hash function, and the value's hash through randomised response: epsilon-DP.
 
-    Given the hash function, the report is randomised response of g values. The function is drawn without regard to the
-    value, so the report is epsilon-DP, and a pair of values attains the claim if a function tells them apart. Binary
-    local hashing (BLH) has g = 2; optimised local hashing (OLH) has g = e^ε + 1, rounded. The functions are a fixed
-    family, as in fast local hashing.
+    A pair of values attains the claim if a function tells them apart. Binary local hashing (BLH) has g = 2; optimised
+    local hashing (OLH), the default, has g = e^ε + 1, rounded. The functions are a fixed family, as in fast local
+    hashing.
 
-    Parameters
-    ----------
-    epsilon, k
-        As for `RandomisedResponse`.
-    g : int, optional
-        Number of hashes, at least 2; by default that of OLH.
-    n_hashes : int
-        Number of hash functions.
-
-    References
-    ----------
-    Wang, Blocki, Li & Jha (2017), Locally differentially private protocols for frequency estimation, Section 4 (BLH,
-    OLH); Bassily & Smith (2015), Local, private, efficient protocols for succinct histograms; Cormode, Maddock & Maple
-    (2021), Frequency estimation under local differential privacy (fast local hashing).
+    Source: Wang, Blocki, Li & Jha (2017), Section 4; Bassily & Smith (2015), Local, private, efficient protocols for
+    succinct histograms; Cormode, Maddock & Maple (2021).
 
     Examples
     --------
@@ -262,12 +228,8 @@ class LocalHashing(PureMechanism):
         check_oracle(self.epsilon, self.k)
         check_count("g", self.n_reports, "hashes", least=2)
         check_count("n_hashes", self.n_hashes, "hash functions")
-        if self.n_reports * self.n_hashes > MOST_ROWS:
-            raise ClaimError(
-                f"g={self.n_reports} with {self.n_hashes} hash functions is too much for an exact distribution; use a "
-                f"smaller g= or n_hashes=, with a product of at most {MOST_ROWS}.",
-                g=self.n_reports,
-            )
+        why = f"with {self.n_hashes} hash functions is too much for a table; use g * n_hashes <= {MOST_ROWS}."
+        check_value("g", self.n_reports, self.n_reports * self.n_hashes <= MOST_ROWS, why)
 
     def __str__(self) -> str:
         return f"LocalHashing(epsilon={self.epsilon:g}, k={self.k}, g={self.n_reports}, n_hashes={self.n_hashes})"
@@ -278,11 +240,9 @@ class LocalHashing(PureMechanism):
         return round(math.exp(min(self.epsilon, 40.0))) + 1 if self.g is None else self.g
 
     def distribution(self, dataset: Any) -> RowDistribution:
-        """The exact distribution of the rows (hash function, report)."""
         return hashing_distribution(one_value(dataset, self.k), self.n_hashes, self.n_reports, self.epsilon)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
-        """`size` independent rows (hash function, report), shape (size, 2), int64."""
         hashes = hashed(one_value(dataset, self.k), self.n_hashes, self.n_reports)
         function = rng.integers(0, self.n_hashes, size)
         shift = draw_indices(
@@ -293,23 +253,13 @@ class LocalHashing(PureMechanism):
 
 @dataclass(frozen=True, slots=True)
 class SubsetSelection(PureMechanism):
-    """A random subset of the values that prefers the true one: epsilon-DP.
+    """A random subset of `size` values, as membership bits, that prefers the true one: epsilon-DP, attained.
 
-    A subset with the value is e^ε times as likely as one without it, so the claim holds, and every pair of values
-    attains it if the subset is neither empty nor everything.
+    A subset with the value is e^ε times as likely as one without it. By default the size is k/(e^ε + 1), rounded, and
+    at least 1.
 
-    Parameters
-    ----------
-    epsilon, k
-        As for `RandomisedResponse`.
-    size : int, optional
-        Number of values in the subset, from 1 to k − 1; by default k/(e^ε + 1), rounded, and at least 1.
-
-    References
-    ----------
-    Ye & Barg (2018), Optimal schemes for discrete distribution estimation under locally differential privacy; Wang,
-    Huang, Wang, Nie, Xu, Yang, Li & Qiao (2016), Mutual information optimally local private discrete distribution
-    estimation (k-subset mechanism).
+    Source: Ye & Barg (2018); Wang, Huang, Wang, Nie, Xu, Yang, Li & Qiao (2016), Mutual information optimally local
+    private discrete distribution estimation (k-subset mechanism).
 
     Examples
     --------
@@ -325,10 +275,8 @@ class SubsetSelection(PureMechanism):
     def __post_init__(self) -> None:
         check_oracle(self.epsilon, self.k)
         check_count("size", self.n_members, "values")
-        if self.n_members >= self.k:
-            raise ClaimError(
-                f"size={self.n_members} of k={self.k} values says nothing; use 1 <= size < k.", size=self.n_members
-            )
+        why = f"of k={self.k} values says nothing; use 1 <= size < k."
+        check_value("size", self.n_members, self.n_members < self.k, why)
 
     def __str__(self) -> str:
         return f"SubsetSelection(epsilon={self.epsilon:g}, k={self.k}, size={self.n_members})"
@@ -339,11 +287,9 @@ class SubsetSelection(PureMechanism):
         return best_size(self.epsilon, self.k) if self.size is None else self.size
 
     def distribution(self, dataset: Any) -> SubsetDistribution:
-        """The exact distribution of the membership bits."""
         return SubsetDistribution(one_value(dataset, self.k), self.k, self.n_members, self.epsilon)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
-        """`size` independent subsets as membership bits, shape (size, k), int64."""
         distribution = self.distribution(dataset)
         order = rng.random((size, self.k))  # the members have the lowest numbers
         has_value = rng.random(size) < math.exp(distribution.log_shares[1])
@@ -359,21 +305,12 @@ def best_size(epsilon: float, k: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class HadamardResponse(DrawnByItsDistribution, PureMechanism):
-    """A column in which the value's row of a Hadamard matrix is probably +1: epsilon-DP.
+    """A column in which the value's row of a Hadamard matrix is probably +1: epsilon-DP, attained by every pair.
 
     The matrix has K rows, the least power of two above k, and value v has row v + 1, half of whose entries are +1. A
-    column with +1 is e^ε times as likely as one with −1. Rows of different values are orthogonal, so a column exists in
-    which they differ, and every pair of values attains the claim.
+    column with +1 is e^ε times as likely as one with −1.
 
-    Parameters
-    ----------
-    epsilon, k
-        As for `RandomisedResponse`.
-
-    References
-    ----------
-    Acharya, Sun & Zhang (2019), Hadamard response: estimating distributions privately, efficiently, and with little
-    communication (high privacy).
+    Source: Acharya, Sun & Zhang (2019), high privacy.
 
     Examples
     --------
@@ -388,7 +325,6 @@ class HadamardResponse(DrawnByItsDistribution, PureMechanism):
         check_oracle(self.epsilon, self.k)
 
     def distribution(self, dataset: Any) -> FiniteDistribution:
-        """The exact distribution of the column, in range(K)."""
         row = one_value(dataset, self.k) + 1
         is_minus = [(row & column).bit_count() % 2 for column in range(2 ** self.k.bit_length())]
         return FiniteDistribution.from_log_weights([-self.epsilon * minus for minus in is_minus])
@@ -441,7 +377,7 @@ def _odds(loss: Callable[[float], float], wanted: float) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class _Memoised:
+class _Memoised(DrawnWithDistribution):
     """A permanent response that loses `epsilon_permanent`, of which each report loses `epsilon_first` at most."""
 
     epsilon_permanent: float
@@ -453,13 +389,8 @@ class _Memoised:
         check_oracle(self.epsilon_permanent, self.k, MOST_EPSILON)
         check_number("epsilon_first", self.epsilon_first, 0, math.inf, "the loss of one report", closed=False)
         check_count("reports", self.reports, "reports")
-        if not self.epsilon_first < self.epsilon_permanent:
-            raise ClaimError(
-                f"epsilon_first={self.epsilon_first!r} with epsilon_permanent={self.epsilon_permanent!r} is not "
-                "allowed; use epsilon_first < epsilon_permanent.",
-                epsilon_first=self.epsilon_first,
-                epsilon_permanent=self.epsilon_permanent,
-            )
+        why = f"with epsilon_permanent={self.epsilon_permanent!r} is too large; use epsilon_first < epsilon_permanent."
+        check_value("epsilon_first", self.epsilon_first, self.epsilon_first < self.epsilon_permanent, why)
 
     @property
     def epsilon(self) -> float:
@@ -468,7 +399,6 @@ class _Memoised:
 
     @property
     def claim(self) -> PureDP:
-        """`epsilon`-DP, for all reports of one value together."""
         return PureDP(self.epsilon)
 
 
@@ -476,26 +406,12 @@ class _Memoised:
 class MemoisedBits(_Memoised):
     """Reports of k memoised bits (RAPPOR): `epsilon_first`-DP for one, `epsilon_permanent`-DP for any number.
 
-    The permanent step is unary encoding at `epsilon_permanent`, drawn once. Every report keeps each permanent bit with
-    the same probability, chosen such that a single report loses `epsilon_first`. The output is the number of reported
-    1s at each place, which is a sufficient statistic. All reports are computed from the permanent bits, so together
-    they lose at most `epsilon_permanent`, which is the limit for many reports. Every pair of values is a worst pair.
+    The permanent step is unary encoding at `epsilon_permanent`, drawn once; `is_optimised` takes OUE (L-OSUE) instead
+    of SUE (L-SUE, basic RAPPOR). Every report keeps each permanent bit with the same probability. The output is the
+    number of reported 1s at each place, which is a sufficient statistic. Every pair of values is a worst pair; the loss
+    of many reports tends to `epsilon_permanent`.
 
-    Parameters
-    ----------
-    epsilon_permanent, epsilon_first : float
-        In nats, 0 < epsilon_first < epsilon_permanent < 30.
-    k : int
-        Number of values, at least 2.
-    reports : int
-    is_optimised : bool
-        Permanent step by OUE (L-OSUE) instead of SUE (L-SUE, basic RAPPOR).
-
-    References
-    ----------
-    Erlingsson, Pihur & Korolova (2014), RAPPOR (permanent and instantaneous response); Arcolezi, Couchot, Al
-    Bouna & Xiao (2021), Improving the utility of locally differentially private protocols for longitudinal and
-    multidimensional frequency estimates (L-SUE, L-OSUE).
+    Source: Erlingsson, Pihur & Korolova (2014); Arcolezi, Couchot, Al Bouna & Xiao (2021).
 
     Examples
     --------
@@ -516,24 +432,16 @@ class MemoisedBits(_Memoised):
 
     def distribution(self, dataset: Any) -> ProductDistribution:
         """The exact distribution of the numbers of 1s; each is a mixture of two binomials."""
-        value = one_value(dataset, self.k)
-        ones = np.arange(self.reports + 1)
-        ways = -gammaln(ones + 1) - gammaln(self.reports - ones + 1)
         odds = bit_odds(self.epsilon_permanent, self.epsilon_first, self.is_optimised)
-        after = [
-            FiniteDistribution.from_log_weights(ways + odds * n).log_probabilities for n in (self.reports - ones, ones)
-        ]
+        after = [binomial_distribution(self.reports, each).log_probabilities for each in (-odds, odds)]
         one, zero = (
             FiniteDistribution.from_log_weights(logsumexp(after, axis=0, b=[[1 - coin], [coin]]))
             for coin in self._coins
         )
-        return ProductDistribution(tuple(one if place == value else zero for place in range(self.k)))
+        return one_hot_distribution(one_value(dataset, self.k), self.k, one, zero)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
-        """`size` independent rows of numbers of 1s, shape (size, k), int64."""
-        one, zero = self._coins
-        chances = np.full(self.k, zero)
-        chances[one_value(dataset, self.k)] = one
+        chances = one_hot(one_value(dataset, self.k), self.k, self._coins)
         kept = 1 / (1 + math.exp(-bit_odds(self.epsilon_permanent, self.epsilon_first, self.is_optimised)))
         memory = rng.random((size, self.k)) < chances
         return rng.binomial(self.reports, np.where(memory, kept, 1 - kept)).astype(np.int64)
@@ -547,19 +455,11 @@ class MemoisedBits(_Memoised):
 class MemoisedResponse(_Memoised):
     """Reports of a memoised value (L-GRR): `epsilon_first`-DP for one, `epsilon_permanent`-DP for any number.
 
-    The permanent step is randomised response of k values at `epsilon_permanent`, drawn once. Every report is a
-    randomised response to the permanent value, such that a single report loses `epsilon_first`. The output is how often
-    each value was reported, which is a sufficient statistic. Every pair of values is a worst pair.
+    The permanent step is randomised response of k values, drawn once, and every report is a randomised response to it.
+    The output is how often each value was reported, which is a sufficient statistic. Every pair of values is a worst
+    pair.
 
-    Parameters
-    ----------
-    epsilon_permanent, epsilon_first, k, reports
-        As for `MemoisedBits`.
-
-    References
-    ----------
-    Arcolezi, Couchot, Al Bouna & Xiao (2021), Improving the utility of locally differentially private protocols for
-    longitudinal and multidimensional frequency estimates (L-GRR).
+    Source: Arcolezi, Couchot, Al Bouna & Xiao (2021).
 
     Examples
     --------
@@ -586,7 +486,6 @@ class MemoisedResponse(_Memoised):
         return RowDistribution(rows, tuple(found.tolist()))
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
-        """`size` independent rows of numbers of reports, shape (size, k), int64."""
         value = one_value(dataset, self.k)
         memory = draw_indices(response_distribution(value, self.k, self.epsilon_permanent).probabilities, size, rng)
         second = np.array([response_distribution(each, self.k, self._odds).probabilities for each in range(self.k)])

@@ -12,18 +12,18 @@ import numpy as np
 from scipy.special import gammaln
 
 from ...audit.claims.claim import ApproxDP, PureDP, check_number
-from ...audit.errors import ClaimError, DatasetError
+from ...audit.errors import DatasetError
 from ..distributions.distributions import DiscreteDistribution, FiniteDistribution, ProductDistribution
 from ..distributions.divergences import (
     ApproxMechanism,
     DrawnByItsDistribution,
-    NamedByParameters,
+    DrawnWithDistribution,
     PureMechanism,
     RunsAs,
 )
 from ..noise.gaussian import GaussianMechanism, Vector, VectorGaussianMechanism, vector_answer
 from ..noise_samplers import Integers, pieces
-from ..queries import as_numbers, check_count, identity, real_answer, whole_answer
+from ..queries import as_numbers, check_count, check_value, identity, real_answer, whole_answer
 
 __all__ = [
     "LocalGaussianMechanism", "Interval", "Ball", "RandomisedResponse", "NameAndShame", "RandomisedResponseFold",
@@ -39,18 +39,20 @@ def response_distribution(value: int, k: int, log_odds: float) -> FiniteDistribu
     return FiniteDistribution.from_log_weights([log_odds if other == value else 0.0 for other in range(k)])
 
 
+def binomial_distribution(n: int, log_odds: float) -> FiniteDistribution:
+    """Return the distribution of the number of 1s among `n` independent bits, each 1 with these odds."""
+    ones = np.arange(n + 1)
+    return FiniteDistribution.from_log_weights(log_odds * ones - gammaln(ones + 1) - gammaln(n - ones + 1))
+
+
 def one_value(dataset: Any, k: int) -> int:
     """Return the dataset as a value in range(k); raise a `DatasetError` if it is not one."""
     try:
         value = operator.index(dataset)
     except TypeError:
         value = -1
-    if not 0 <= value < k:
-        raise DatasetError(
-            f"dataset={dataset!r:.60} is not one of the k={k} values; use a whole number from 0 to {k - 1}.",
-            dataset=dataset,
-            k=k,
-        )
+    why = f"is not one of the k={k} values; use a whole number from 0 to {k - 1}."
+    check_value("dataset", dataset, 0 <= value < k, why, DatasetError)
     return value
 
 
@@ -60,17 +62,8 @@ class RandomisedResponse(DrawnByItsDistribution, PureMechanism):
 
     The dataset is a value in range(k), and any two values are neighbours (the local model).
 
-    Parameters
-    ----------
-    epsilon : float
-        In nats, positive.
-    k : int
-        Number of values, at least 2.
-
-    References
-    ----------
-    Warner (1965), Randomized response, for k = 2; Kairouz, Bonawitz & Ramage (2016), Discrete distribution estimation
-    under local privacy (k-RR).
+    Source: Warner (1965), Journal of the American Statistical Association 60, for k = 2; Kairouz, Bonawitz & Ramage
+    (2016), Discrete distribution estimation under local privacy.
 
     Examples
     --------
@@ -85,7 +78,6 @@ class RandomisedResponse(DrawnByItsDistribution, PureMechanism):
         check_count("k", self.k, "values", least=2)
 
     def distribution(self, dataset: Any) -> FiniteDistribution:
-        """The exact distribution of the output."""
         return response_distribution(one_value(dataset, self.k), self.k, self.epsilon)
 
 
@@ -99,7 +91,7 @@ def check_rounds(epsilon_each: float, n: int) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Responses(NamedByParameters):
+class _Responses(DrawnWithDistribution):
     """Responses of one person whose epsilons add up."""
 
     epsilon_each: float
@@ -115,28 +107,16 @@ class _Responses(NamedByParameters):
 
     @property
     def claim(self) -> PureDP:
-        """`epsilon`-DP, for all responses together."""
         return PureDP(self.epsilon)
 
 
 @dataclass(frozen=True, slots=True)
 class RandomisedResponseFold(_Responses):
-    """The number of `n` randomised responses about one bit that say 1: (n·epsilon_each)-DP.
+    """The number of `n` randomised responses about one bit that say 1, a sufficient statistic: (n·epsilon_each)-DP,
+    attained.
 
-    This is n-fold composition in compact form. The number is a sufficient statistic for the bit, so no information is
-    lost and the claim is attained.
-
-    Parameters
-    ----------
-    epsilon_each : float
-        Epsilon of each response, in nats, positive.
-    n : int
-        Number of responses, at least 1.
-
-    References
-    ----------
-    Kairouz, Oh & Viswanath (2015), The composition theorem for differential privacy: of all ε-DP mechanisms composed n
-    times, randomised response loses most.
+    Source: Kairouz, Oh & Viswanath (2015), The composition theorem for differential privacy: of all ε-DP mechanisms
+    composed n times, randomised response loses most.
 
     Examples
     --------
@@ -146,15 +126,9 @@ class RandomisedResponseFold(_Responses):
     """
 
     def distribution(self, dataset: Any) -> FiniteDistribution:
-        """The exact distribution of the output, binomial."""
-        ones = np.arange(self.n + 1)
-        truths = ones if one_value(dataset, 2) == 1 else self.n - ones
-        return FiniteDistribution.from_log_weights(
-            self.epsilon_each * truths - gammaln(ones + 1) - gammaln(self.n - ones + 1)
-        )
+        return binomial_distribution(self.n, self.epsilon_each if one_value(dataset, 2) == 1 else -self.epsilon_each)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
-        """`size` independent outputs in range(n + 1), shape (size,), int64."""
         probability = float(RandomisedResponse(self.epsilon_each).distribution(dataset).probabilities[1])
         return rng.binomial(self.n, probability, size).astype(np.int64)
 
@@ -168,15 +142,7 @@ class UpAndDown(_Responses):
     threshold, 2r − n. The dataset is a whole number, and any two are neighbours (the local model). Values on opposite
     sides of all thresholds attain the claim.
 
-    Parameters
-    ----------
-    epsilon_each, n
-        As for `RandomisedResponseFold`; n is the number of questions.
-
-    References
-    ----------
-    Dixon & Mood (1948), A method for obtaining and analyzing sensitivity data (the up-and-down method), here with
-    randomised responses.
+    Source: Dixon & Mood (1948), Journal of the American Statistical Association 43, here with randomised responses.
 
     Examples
     --------
@@ -185,7 +151,6 @@ class UpAndDown(_Responses):
     """
 
     def distribution(self, dataset: Any) -> FiniteDistribution:
-        """The exact distribution of the output, computed question by question."""
         value = whole_answer(identity, dataset)
         log_lie, log_truth = RandomisedResponse(self.epsilon_each).distribution(1).log_probabilities
         table = np.zeros(1)  # ln Pr[number of yeses] before the first question
@@ -197,7 +162,6 @@ class UpAndDown(_Responses):
         return FiniteDistribution.from_log_weights(table)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
-        """`size` independent outputs in range(n + 1), shape (size,), int64; asks every question in every run."""
         value = whole_answer(identity, dataset)
         probability = float(RandomisedResponse(self.epsilon_each).distribution(1).probabilities[1])
         outputs = np.zeros(size, dtype=np.int64)
@@ -216,21 +180,12 @@ HIDDEN: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
-class NameAndShame(NamedByParameters):
+class NameAndShame(DrawnWithDistribution):
     """Each row with probability delta, else `HIDDEN`: (0, delta)-DP for replaced rows, without any pure guarantee.
 
-    Rows are exposed independently. Of n people, delta·n are exposed on average; with delta = 1/(100n), nobody is
-    exposed in 99 of 100 runs. A delta is therefore harmless only if it is far below 1/n.
+    Rows are exposed independently, delta·n of n on average, so a delta is harmless only if it is far below 1/n.
 
-    Parameters
-    ----------
-    delta : float
-        In (0, 1).
-
-    References
-    ----------
-    Dwork & Roth (2014), The algorithmic foundations of differential privacy, after Definition 2.4 (publishing the rows
-    of a few).
+    Source: Dwork & Roth (2014), after Definition 2.4.
 
     Examples
     --------
@@ -254,30 +209,22 @@ class NameAndShame(NamedByParameters):
         return ApproxDP(0.0, self.delta)
 
     def distribution(self, dataset: Any) -> ProductDistribution:
-        """The exact distribution of the output."""
         chances = (math.log1p(-self.delta), math.log(self.delta))
         return ProductDistribution(
             tuple(DiscreteDistribution((HIDDEN, row), chances) for row in _whole_rows(dataset).tolist())
         )
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
-        """`size` independent outputs, shape (size, n_rows), int64: the row, or −1 where it was not exposed."""
         rows = _whole_rows(dataset)
-        out = np.full((size, len(rows)), HIDDEN, dtype=np.int64)
-        flat = out.reshape(-1)
-        for piece in pieces(len(flat)):
-            exposed = piece.start + np.flatnonzero(rng.random(piece.stop - piece.start) < self.delta)
-            flat[exposed] = rows[exposed % len(rows)]
-        return out
+        return np.where(rng.random((size, len(rows))) < self.delta, rows, HIDDEN)
 
 
 def _whole_rows(dataset: Any) -> Integers:
     """Return the rows as whole numbers from 0, shape (n_rows,); raise a `DatasetError` for other rows."""
     rows = as_numbers(dataset)
-    if rows.ndim != 1 or not len(rows) or not np.all((rows >= 0) & (rows < 2.0**53) & (rows == np.floor(rows))):
-        raise DatasetError(
-            f"dataset={dataset!r:.60} is not a list of rows; give one or more rows, each a whole number from 0."
-        )
+    are_rows = rows.ndim == 1 and len(rows) and np.all((rows >= 0) & (rows < 2.0**53) & (rows == np.floor(rows)))
+    why = "is not a list of rows; give one or more rows, each a whole number from 0."
+    check_value("dataset", dataset, are_rows, why, DatasetError)
     return rows.astype(np.int64)
 
 
@@ -298,12 +245,9 @@ class Interval:
     high: float
 
     def __post_init__(self) -> None:
-        if not -math.inf < self.low < self.high < math.inf:  # NaN fails
-            raise ClaimError(
-                f"low={self.low!r} and high={self.high!r} bound no interval; use finite numbers with low < high.",
-                low=self.low,
-                high=self.high,
-            )
+        is_interval = -math.inf < self.low < self.high < math.inf  # NaN fails
+        why = f"and high={self.high!r} bound no interval; use finite numbers with low < high."
+        check_value("low", self.low, is_interval, why)
 
     def __str__(self) -> str:
         return f"[{self.low:g}, {self.high:g}]"
@@ -319,9 +263,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Ball:
-    """The vectors of Euclidean norm at most `radius`; calling it scales a longer vector down to the ball.
-
-    Vectors of another length are rejected, because the length of the output would reveal that of the input.
+    """The vectors of norm at most `radius`; calling it scales a longer vector down and rejects other lengths.
 
     Examples
     --------
@@ -367,21 +309,10 @@ class LocalGaussianMechanism(RunsAs, ApproxMechanism):
     """One person's number or vector, clipped to a domain, plus Gaussian noise: (epsilon, delta)-DP for any two values.
 
     In the local model any two values are neighbours. The sensitivity is the diameter of the domain, and the clipping
-    guarantees it.
+    guarantees it, so the domain must not depend on the value.
 
-    Parameters
-    ----------
-    epsilon : float
-        In nats, ≥ 0.
-    delta : float
-        In (0, 1).
-    domain : Interval or Ball
-        Domain of numbers or of vectors; must not depend on the value.
-
-    References
-    ----------
-    Balle & Wang (2018), Improving the Gaussian mechanism for differential privacy, Theorem 8, for the noise;
-    Kasiviswanathan, Lee, Nissim, Raskhodnikova & Smith (2011), What can we learn privately?, for the local model.
+    Source: Balle & Wang (2018), Theorem 8, for the noise; Kasiviswanathan, Lee, Nissim, Raskhodnikova & Smith (2011),
+    for the local model.
 
     Examples
     --------
@@ -394,12 +325,8 @@ class LocalGaussianMechanism(RunsAs, ApproxMechanism):
     runs_as: GaussianMechanism | VectorGaussianMechanism = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.domain, Interval | Ball):
-            raise ClaimError(
-                f"domain={self.domain!r} is not a domain; use Interval(low, high) for numbers, or Ball(radius, "
-                "n_coords) for vectors.",
-                domain=self.domain,
-            )
+        why = "is not a domain; use Interval(low, high) for numbers, or Ball(radius, n_coords) for vectors."
+        check_value("domain", self.domain, isinstance(self.domain, Interval | Ball), why)
         kind = GaussianMechanism if isinstance(self.domain, Interval) else VectorGaussianMechanism
         found = kind(self.epsilon, self.delta, self.domain.diameter, query=self.domain)
         object.__setattr__(self, "runs_as", found)

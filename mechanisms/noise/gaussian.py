@@ -14,12 +14,12 @@ import numpy.typing as npt
 from scipy.special import ndtr
 
 from ...audit.claims.claim import ApproxDP, check_number
-from ...audit.errors import ClaimError, DatasetError
+from ...audit.errors import ClaimError
 from ..distributions.distributions import GaussianDistribution, log_gaussian_delta
 from ..distributions.divergences import (
     ApproxMechanism,
     Distribution,
-    NamedByParameters,
+    DrawnWithDistribution,
     ScalarDistribution,
     check_rule,
     exact_delta,
@@ -27,7 +27,17 @@ from ..distributions.divergences import (
     table_epsilon,
 )
 from ..noise_samplers import Floats, Integers, gaussian_on_grid, pieces, two_sided_geometric
-from ..queries import Query, as_numbers, check_choice, check_whole_sensitivity, identity, real_answer, whole_answer
+from ..queries import (
+    Query,
+    as_numbers,
+    check_answer,
+    check_choice,
+    check_value,
+    check_whole_sensitivity,
+    identity,
+    real_answer,
+    whole_answer,
+)
 
 __all__ = [
     "GaussianMechanism", "VectorGaussianMechanism", "DiscreteGaussianMechanism", "BinomialMechanism",
@@ -39,13 +49,9 @@ __all__ = [
 
 
 def gaussian_delta(epsilon: float, scale: float, sensitivity: float = 1.0) -> float:
-    """Return the smallest delta at `epsilon` for Gaussian noise with standard deviation `scale`; exact.
+    """Return the smallest delta at `epsilon` for Gaussian noise of standard deviation `scale`; two answers attain it.
 
-    Two answers `sensitivity` apart attain it.
-
-    References
-    ----------
-    Balle & Wang (2018), Improving the Gaussian mechanism for differential privacy, Theorem 8.
+    Source: Balle & Wang (2018), Theorem 8.
 
     Examples
     --------
@@ -60,14 +66,8 @@ def gaussian_delta(epsilon: float, scale: float, sensitivity: float = 1.0) -> fl
 def gaussian_loss_tail(epsilon: float, scale: float, sensitivity: float = 1.0) -> float:
     """Return Pr[privacy loss > epsilon] for answers `sensitivity` apart under Gaussian noise; exact.
 
-    The loss is normal with mean μ²/2 and variance μ², where μ = sensitivity/scale. The probability is larger than the
-    delta at epsilon, which counts only the part of a loss above epsilon: (ε, δ)-DP does not mean that the loss is at
-    most ε with probability 1 − δ.
-
-    References
-    ----------
-    Balle & Wang (2018), Improving the Gaussian mechanism for differential privacy (the distribution of the privacy
-    loss).
+    The loss is normal with mean μ²/2 and variance μ², where μ = sensitivity/scale (Balle & Wang 2018). The probability
+    is larger than the delta at epsilon: (ε, δ)-DP does not mean that the loss is at most ε with probability 1 − δ.
 
     Examples
     --------
@@ -84,22 +84,14 @@ def gaussian_loss_tail(epsilon: float, scale: float, sensitivity: float = 1.0) -
 def classical_gaussian_scale(epsilon: float, delta: float, sensitivity: float = 1.0) -> float:
     """Return S √(2 ln(1.25/δ))/ε, a standard deviation that is enough for (epsilon, delta)-DP if epsilon ≤ 1.
 
-    Raises
-    ------
-    ClaimError
-        If epsilon > 1, where the theorem does not hold and the noise can be too small.
+    A larger epsilon, for which the noise can be too small, raises a `ClaimError`.
 
-    References
-    ----------
-    Dwork & Roth (2014), The algorithmic foundations of differential privacy, Theorem A.1.
+    Source: Dwork & Roth (2014), Theorem A.1.
     """
     _check_claim(epsilon, delta)
     _check_positive(epsilon=epsilon, sensitivity=sensitivity)
-    if epsilon > 1:
-        raise ClaimError(
-            f"epsilon={epsilon!r} is outside the classical theorem; use epsilon <= 1, or the analytic calibration.",
-            epsilon=epsilon,
-        )
+    why = "is outside the classical theorem; use epsilon <= 1, or the analytic calibration."
+    check_value("epsilon", epsilon, epsilon <= 1, why)
     return sensitivity * math.sqrt(2 * math.log(1.25 / delta)) / epsilon
 
 
@@ -107,23 +99,9 @@ def analytic_gaussian_scale(epsilon: float, delta: float, sensitivity: float = 1
     """Return the smallest standard deviation for which Gaussian noise is (epsilon, delta)-DP, to a relative 1e-9.
 
     It is the root of ln δ(σ) = ln delta in ln σ. δ(σ) decreases strictly, so the bracket is grown until it contains the
-    only root.
+    only root. With epsilon 0, delta bounds the total variation.
 
-    Parameters
-    ----------
-    epsilon, delta : float
-        Epsilon in nats, ≥ 0 (0 bounds the total variation by delta), delta in (0, 1).
-    sensitivity : float
-        Largest Euclidean change of the answer, positive.
-
-    Raises
-    ------
-    ClaimError
-        If a parameter is outside its range, or the standard deviation exceeds 1e308.
-
-    References
-    ----------
-    Balle & Wang (2018), Theorem 8; they solve for the same σ by another substitution (Algorithm 1).
+    Source: Balle & Wang (2018), Theorem 8; they solve for the same σ by another substitution (Algorithm 1).
 
     Examples
     --------
@@ -157,27 +135,13 @@ def analytic_gaussian_scale(epsilon: float, delta: float, sensitivity: float = 1
 
 @dataclass(frozen=True, slots=True)
 class GaussianMechanism(ApproxMechanism):
-    """A real answer plus Gaussian noise: (epsilon, delta)-DP.
-
-    Outputs are rounded to a grid with a step of at most 2⁻²⁰ standard deviations (`noise.grid_step`), the same for
-    every dataset.
+    """A real answer plus Gaussian noise: (epsilon, delta)-DP; outputs are on a grid, as those of `LaplaceMechanism`.
 
     Parameters
     ----------
-    epsilon, delta : float
-        Epsilon in nats, positive, or 0 with the analytic calibration; delta in (0, 1).
-    sensitivity : float
-        Largest change of the answer between neighbouring datasets, positive.
     calibration : {"analytic", "classical"}
-        How to find the standard deviation, stored as `scale`. The analytic calibration is tight. The classical one
-        gives more noise and rejects epsilon > 1.
-    query : callable
-        Maps the dataset to the answer; by default the dataset is the answer.
-
-    Examples
-    --------
-    >>> print(GaussianMechanism(epsilon=1, delta=1e-5))
-    Gaussian(epsilon=1, delta=1e-05, sensitivity=1)
+        How to find the standard deviation, stored as `scale`. The analytic calibration is tight, and takes epsilon 0.
+        The classical one gives more noise and rejects epsilon > 1.
     """
 
     sensitivity: float = 1.0
@@ -195,11 +159,9 @@ class GaussianMechanism(ApproxMechanism):
         return f"{name}(epsilon={self.epsilon:g}, delta={self.delta:g}, sensitivity={self.sensitivity:g})"
 
     def distribution(self, dataset: Any) -> GaussianDistribution:
-        """The distribution of the output before rounding to the grid."""
         return GaussianDistribution(real_answer(self.query, dataset), self.scale)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
-        """`size` independent outputs, shape (size,)."""
         return gaussian_on_grid(real_answer(self.query, dataset), self.scale, size, rng)
 
 
@@ -224,12 +186,8 @@ def vector_answer(query: Query, dataset: Any) -> Vector:
     """Return the query's answer as a non-empty vector of finite numbers; raise a `DatasetError` if it is not one."""
     answer = query(dataset)
     vector = as_numbers(answer)
-    if vector.ndim != 1 or vector.size == 0 or not np.isfinite(vector).all():
-        raise DatasetError(
-            f"the query answered {answer!r:.60}, which is not a vector of finite numbers; use a query that returns "
-            "one for this dataset (GaussianMechanism takes single numbers).",
-            answer=answer,
-        )
+    is_vector = vector.ndim == 1 and vector.size > 0 and np.isfinite(vector).all()
+    check_answer(answer, is_vector, "which is not a vector of finite numbers; for a single one use GaussianMechanism.")
     return tuple(vector.tolist())
 
 
@@ -237,8 +195,8 @@ def vector_answer(query: Query, dataset: Any) -> Vector:
 class GaussianVectorDistribution(Distribution):
     """Independent normal coordinates with the given means and a common standard deviation `scale`.
 
-    Only the projection onto the line through the two locations distinguishes two such distributions. Their divergence
-    is therefore that of normal distributions whose distance is the Euclidean distance of the locations.
+    Only the projection onto the line through both locations distinguishes two such distributions, so their divergence
+    is that of normal distributions at the Euclidean distance of the locations.
     """
 
     location: Vector
@@ -254,7 +212,6 @@ class GaussianVectorDistribution(Distribution):
         return tuple(GaussianDistribution(mean, self.scale) for mean in self.location)
 
     def log_density(self, outputs: npt.ArrayLike) -> Floats:
-        """Return the log-density of each row of `outputs`, shape (..., d)."""
         z = (np.asarray(outputs, dtype=np.float64) - self.location) / self.scale
         return np.asarray(-(z**2).sum(axis=-1) / 2 - len(self.location) * math.log(self.scale * math.sqrt(2 * math.pi)))
 
@@ -272,22 +229,7 @@ class VectorGaussianMechanism(ApproxMechanism):
     """A vector of real answers, each plus independent Gaussian noise: (epsilon, delta)-DP, with the least noise.
 
     The standard deviation, stored as `scale`, depends on the Euclidean sensitivity but not on the number of
-    coordinates. Outputs are rounded to the grid of `GaussianMechanism`, the same for every dataset.
-
-    Parameters
-    ----------
-    epsilon, delta : float
-        Epsilon in nats, ≥ 0, delta in (0, 1).
-    sensitivity : float
-        Largest Euclidean distance between answers on neighbouring datasets, positive.
-    query : callable
-        Maps the dataset to the vector of answers; by default the dataset is that vector.
-
-    Examples
-    --------
-    >>> mechanism = VectorGaussianMechanism(epsilon=1, delta=1e-5)
-    >>> print(mechanism, mechanism.sample([1.0, 2.0, 3.0], 5, np.random.default_rng(0)).shape)
-    VectorGaussian(epsilon=1, delta=1e-05, sensitivity=1) (5, 3)
+    coordinates. Outputs are on the grid of `GaussianMechanism`.
     """
 
     sensitivity: float = 1.0
@@ -298,11 +240,9 @@ class VectorGaussianMechanism(ApproxMechanism):
         object.__setattr__(self, "scale", analytic_gaussian_scale(self.epsilon, self.delta, self.sensitivity))
 
     def distribution(self, dataset: Any) -> GaussianVectorDistribution:
-        """The distribution of the output before rounding to the grid."""
         return GaussianVectorDistribution(vector_answer(self.query, dataset), self.scale)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
-        """`size` independent outputs, shape (size, d) for d answers."""
         answer = vector_answer(self.query, dataset)
         return np.stack([gaussian_on_grid(coordinate, self.scale, size, rng) for coordinate in answer], axis=1)
 
@@ -316,34 +256,20 @@ LARGEST_SIGMA: Final = 2.0**14
 _REACH: Final = 39.0  # in σ: beyond it, probabilities are below 1e-330, too small for a double
 
 
-@lru_cache(maxsize=16)
-def _weights(sigma: float) -> Floats:
-    """Return exp(−k²/(2σ²)) for k = 0, 1, … up to the end of the table."""
-    k = np.arange(math.ceil(_REACH * sigma) + 2, dtype=np.float64)
-    weights: Floats = np.exp(-0.5 * (k / sigma) ** 2)
-    weights.setflags(write=False)
-    return weights
-
-
-@lru_cache(maxsize=16)
-def _upper_tails(sigma: float) -> Floats:
-    """Return Pr[K ≥ k] for k = 0, 1, … up to the end of the table, location 0, summed from the smallest term."""
-    sums = np.cumsum(_weights(sigma)[::-1])[::-1]
-    tails: Floats = sums / _total(sigma)
-    tails.setflags(write=False)
-    return tails
-
-
-def _total(sigma: float) -> float:
-    """Return Σ_k exp(−k²/(2σ²)) over all integers."""
-    return 1.0 + 2.0 * math.fsum(_weights(sigma)[1:])
-
-
 class SymmetricWholeDistribution(ScalarDistribution):
-    """Base of distributions on the whole numbers that are symmetric about their location."""
+    """Base of distributions of `location` + K on the whole numbers, for a symmetric K in a table."""
 
     __slots__ = ()
     location: int
+
+    @property
+    @abstractmethod
+    def _table(self) -> tuple[Floats, Floats]:
+        """The arrays of `_normalised`."""
+
+    @abstractmethod
+    def _against(self, shift: int) -> tuple[Floats, Floats]:
+        """Return ln Pr[K = k] and ln Pr[K = k + shift] for the k of the table."""
 
     def cdf(self, outputs: npt.ArrayLike) -> Floats:
         return self._at_least(self.location - np.floor(np.asarray(outputs, dtype=np.float64)))
@@ -351,9 +277,33 @@ class SymmetricWholeDistribution(ScalarDistribution):
     def sf(self, outputs: npt.ArrayLike) -> Floats:
         return self._at_least(np.floor(np.asarray(outputs, dtype=np.float64)) + 1 - self.location)
 
-    @abstractmethod
     def _at_least(self, k: Floats) -> Floats:
-        """Return Pr[output − location ≥ k] for whole or infinite k."""
+        """Return Pr[K ≥ k] for whole or infinite k."""
+        _, tails = self._table
+        upper, lower = (tails[np.clip(place, 0, len(tails) - 1).astype(np.int64)] for place in (k, 1 - k))
+        return np.where(k > 0, upper, 1.0 - lower)
+
+    def delta_from(self, other: Self, epsilon: float) -> float:
+        return table_delta(*self._against(abs(self.location - other.location)), epsilon)
+
+    def epsilon_from(self, other: Self, delta: float) -> float:
+        return table_epsilon(*self._against(abs(self.location - other.location)), delta)
+
+
+def _normalised(arm: Floats) -> tuple[Floats, Floats]:
+    """Return ln Pr[K = k] for k = −n … n and Pr[K ≥ k] for k = 0 … n + 1, from logarithms of weights of k = 0 … n."""
+    weights = np.exp(arm)
+    total = weights[0] + 2.0 * math.fsum(weights[1:])
+    table = np.concatenate([arm[:0:-1], arm]) - math.log(total)
+    tails = np.append(np.cumsum(weights[::-1])[::-1] / total, 0.0)  # from the smallest term
+    table.setflags(write=False)
+    tails.setflags(write=False)
+    return table, tails
+
+
+@lru_cache(maxsize=16)
+def _gaussian_table(sigma: float) -> tuple[Floats, Floats]:
+    return _normalised(-0.5 * (np.arange(math.ceil(_REACH * sigma) + 2) / sigma) ** 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -361,62 +311,34 @@ class DiscreteGaussianDistribution(SymmetricWholeDistribution):
     """Distribution on the integers with Pr[k] ∝ exp(−(k − location)²/(2σ²)); sums treat probabilities below 1e-300 as
     0.
 
-    References
-    ----------
-    Canonne, Kamath & Steinke (2020), The discrete Gaussian for differential privacy, Definition 1.
+    Source: Canonne, Kamath & Steinke (2020), Definition 1.
     """
 
+    alike = ("sigma",)
     location: int
     sigma: float
+    _table = property(lambda distribution: _gaussian_table(distribution.sigma))
 
     def __post_init__(self) -> None:
         check_rule("sigma", self.sigma, 0 < self.sigma <= LARGEST_SIGMA, f"0 < sigma <= {LARGEST_SIGMA:g}")
 
     def log_density(self, outputs: npt.ArrayLike) -> Floats:
         k = np.asarray(outputs, dtype=np.float64)
-        log_density = -0.5 * ((k - self.location) / self.sigma) ** 2 - math.log(_total(self.sigma))
-        return np.where(k == np.floor(k), log_density, -np.inf)
-
-    def _at_least(self, k: Floats) -> Floats:
-        tails = _upper_tails(self.sigma)
-        last = len(tails) - 1
-        upper = tails[np.clip(k, 0, last).astype(np.int64)]
-        lower = 1.0 - tails[np.clip(1 - k, 0, last).astype(np.int64)]
-        return np.where(k > last, 0.0, np.where(k > 0, upper, lower))
-
-    def is_comparable(self, other: Self) -> bool:
-        return self.sigma == other.sigma
-
-    def delta_from(self, other: Self, epsilon: float) -> float:
-        """Return Σ over k of (P(k) − e^ε Q(k))⁺; every term is positive, so nothing cancels.
-
-        With shift d, the loss at distance j from P's location, away from Q, is d(2j + d)/(2σ²).
-        """
-        shift = abs(self.location - other.location)
-        if shift == 0:
-            return 0.0
-        weights = _weights(self.sigma)
-        j = np.arange(1 - len(weights), len(weights))
-        loss = shift * (2.0 * j + shift) / (2.0 * self.sigma**2)
-        gains = loss > epsilon
-        return float(np.sum(weights[np.abs(j[gains])] * -np.expm1(epsilon - loss[gains])) / _total(self.sigma))
+        log_mode = float(self._table[0].max())
+        return np.where(k == np.floor(k), log_mode - 0.5 * ((k - self.location) / self.sigma) ** 2, -np.inf)
 
     def epsilon_from(self, other: Self, delta: float) -> float:
-        """Return the root in ε of `delta_from`, which decreases strictly to 0 at the largest loss in the table."""
-        from scipy.optimize import brentq
+        is_unbounded = delta == 0 and self.location != other.location
+        return math.inf if is_unbounded else SymmetricWholeDistribution.epsilon_from(self, other, delta)
 
-        shift = abs(self.location - other.location)
-        if shift == 0:
-            return 0.0
-        if delta == 0:
-            return math.inf
-        if self.delta_from(other, 0.0) <= delta:
-            return 0.0
-        largest = shift * (2.0 * len(_weights(self.sigma)) + shift) / (2.0 * self.sigma**2)
-        return float(brentq(lambda epsilon: self.delta_from(other, epsilon) - delta, 0.0, largest, xtol=1e-13))
+    def _against(self, shift: int) -> tuple[Floats, Floats]:
+        """The loss d(2k + d)/(2σ²) for the shift d, also where the other probability is too small for a double."""
+        table, _ = self._table
+        k = np.arange(len(table)) - len(table) // 2
+        return table, table - shift * (2.0 * k + shift) / (2.0 * self.sigma**2)
 
 
-class ExactDeltaMechanism(NamedByParameters):
+class ExactDeltaMechanism(DrawnWithDistribution):
     """Base of mechanisms that add noise to a whole answer and claim their exact delta at an epsilon.
 
     Their distributions are log-concave: among answers at most `sensitivity` apart, those at the full distance are the
@@ -455,30 +377,19 @@ class ExactDeltaMechanism(NamedByParameters):
 class DiscreteGaussianMechanism(ExactDeltaMechanism):
     """A whole answer plus discrete Gaussian noise: (epsilon, delta)-DP with the exact delta, on the integers.
 
+    Too little noise, with which delta rounds to 1, raises a `ClaimError`.
+
+    Source: Canonne, Kamath & Steinke (2020), Theorem 7 (the exact delta).
+
     Parameters
     ----------
     sigma : float
         The σ of exp(−k²/(2σ²)); nearly the standard deviation if above 1. Positive, at most 2¹⁴.
-    epsilon : float
-        Epsilon of the claim, in nats, ≥ 0.
-    sensitivity : int
-        Largest change of the answer between neighbouring datasets, at least 1.
-    query : callable
-        Maps the dataset to the answer; by default the dataset is the answer.
 
     Attributes
     ----------
     delta : float
         The smallest delta at this epsilon. It is never 0: if no double can hold it, it is 2.2e-308.
-
-    Raises
-    ------
-    ClaimError
-        If a parameter is outside its range, or there is so little noise that delta rounds to 1.
-
-    References
-    ----------
-    Canonne, Kamath & Steinke (2020), The discrete Gaussian for differential privacy, Theorem 7 (the exact delta).
 
     Examples
     --------
@@ -496,21 +407,15 @@ class DiscreteGaussianMechanism(ExactDeltaMechanism):
     def __post_init__(self) -> None:
         check_number("sigma", self.sigma, 0, math.inf, "it is about the standard deviation of the noise", closed=False)
         self._check_answers()
-        if self.sigma > LARGEST_SIGMA:
-            raise ClaimError(
-                f"sigma={self.sigma!r} is too large for a table of the distribution; use sigma <= {LARGEST_SIGMA:g}, "
-                "or GaussianMechanism.",
-                sigma=self.sigma,
-            )
+        why = f"is too large for a table of the distribution; use sigma <= {LARGEST_SIGMA:g}, or GaussianMechanism."
+        check_value("sigma", self.sigma, self.sigma <= LARGEST_SIGMA, why)
         at_zero, moved = (DiscreteGaussianDistribution(location, self.sigma) for location in (0, int(self.sensitivity)))
         self._set_delta(at_zero, moved, "a larger sigma", sigma=self.sigma)
 
     def distribution(self, dataset: Any) -> DiscreteGaussianDistribution:
-        """The exact distribution of the output."""
         return DiscreteGaussianDistribution(whole_answer(self.query, dataset), self.sigma)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
-        """`size` independent outputs, shape (size,), int64."""
         outputs = discrete_gaussian(self.sigma, size, rng)
         outputs += whole_answer(self.query, dataset)
         return outputs
@@ -523,12 +428,9 @@ def discrete_gaussian(sigma: float, size: int, rng: np.random.Generator) -> Inte
     σ²/t)²/(2σ²)); on average an output takes 1.3 to 2.3 draws. It keeps a draw if a standard exponential is at least
     the exponent, so no probability is rounded to a multiple of 2⁻⁵³. Only the limits of doubles truncate the
     distribution: exponents above 44 do not occur, and with them |k| beyond about 9σ (less than 1e-19 of the
-    probability). For the remaining error see `two_sided_geometric`.
+    probability).
 
-    References
-    ----------
-    Canonne, Kamath & Steinke (2020), The discrete Gaussian for differential privacy, Algorithm 3; with doubles instead
-    of its integer arithmetic.
+    Source: Canonne, Kamath & Steinke (2020), Algorithm 3; with doubles instead of its integer arithmetic.
     """
     scale = math.floor(sigma) + 1
     out = np.empty(size, dtype=np.int64)
@@ -553,37 +455,21 @@ MOST_FLIPS: Final = 2**20
 
 
 @lru_cache(maxsize=16)
-def _log_table(n_flips: int) -> Floats:
-    """Return ln Pr[heads = n/2 + k] for k = −n/2 … n/2, shape (n + 1,).
-
-    The table uses the ratios C(n, n/2 + j + 1)/C(n, n/2 + j) = (n/2 − j)/(n/2 + j + 1), so probabilities near the
-    middle keep their relative accuracy for any n.
-    """
+def _coin_table(n_flips: int) -> tuple[Floats, Floats]:
+    """By the ratios C(n, n/2 + j + 1)/C(n, n/2 + j), which keep the relative accuracy near the middle for any n."""
     half = n_flips // 2
     j = np.arange(half, dtype=np.float64)
-    arm = np.concatenate([[0.0], np.cumsum(np.log((half - j) / (half + j + 1)))])
-    table = np.concatenate([arm[:0:-1], arm])
-    table -= math.log(math.fsum(np.exp(table)))
-    table.setflags(write=False)
-    return table
-
-
-@lru_cache(maxsize=16)
-def _upper_heads(n_flips: int) -> Floats:
-    """Return Pr[heads − n/2 ≥ k] for k = −n/2 … n/2 + 1, summed from the smallest term; shape (n + 2,)."""
-    sums = np.cumsum(np.exp(_log_table(n_flips))[::-1])[::-1]
-    tails = np.append(np.minimum(sums, 1.0), 0.0)
-    tails[0] = 1.0
-    tails.setflags(write=False)
-    return tails
+    return _normalised(np.concatenate([[0.0], np.cumsum(np.log((half - j) / (half + j + 1)))]))
 
 
 @dataclass(frozen=True, slots=True)
 class BinomialDistribution(SymmetricWholeDistribution):
     """`location` plus the heads among `n_flips` fair coins minus n/2: Pr[k] = C(n, n/2 + k − location) / 2ⁿ."""
 
+    alike = ("n_flips",)
     location: int
     n_flips: int
+    _table = property(lambda distribution: _coin_table(distribution.n_flips))
 
     def __post_init__(self) -> None:
         is_even = 2 <= self.n_flips <= MOST_FLIPS and self.n_flips % 2 == 0
@@ -592,26 +478,12 @@ class BinomialDistribution(SymmetricWholeDistribution):
     def log_density(self, outputs: npt.ArrayLike) -> Floats:
         k = np.asarray(outputs, dtype=np.float64) - self.location + self.n_flips // 2
         inside = (k == np.floor(k)) & (k >= 0) & (k <= self.n_flips)
-        return np.where(inside, _log_table(self.n_flips)[np.where(inside, k, 0).astype(np.int64)], -np.inf)
+        return np.where(inside, self._table[0][np.where(inside, k, 0).astype(np.int64)], -np.inf)
 
-    def _at_least(self, k: Floats) -> Floats:
-        row = np.clip(k + self.n_flips // 2, 0, self.n_flips + 1).astype(np.int64)
-        return np.asarray(_upper_heads(self.n_flips)[row])
-
-    def is_comparable(self, other: Self) -> bool:
-        return self.n_flips == other.n_flips
-
-    def delta_from(self, other: Self, epsilon: float) -> float:
-        """Return the divergence, including the outputs that only this distribution allows, whose loss is infinite."""
-        return table_delta(*self._aligned(other), epsilon)
-
-    def epsilon_from(self, other: Self, delta: float) -> float:
-        return table_epsilon(*self._aligned(other), delta)
-
-    def _aligned(self, other: Self) -> tuple[Floats, Floats]:
-        """Return both distributions' log-probabilities on this one's outcomes; by symmetry, the other is shifted up."""
-        table = _log_table(self.n_flips)
-        shift = min(abs(self.location - other.location), len(table))
+    def _against(self, shift: int) -> tuple[Floats, Floats]:
+        """The loss is infinite for outputs that only this distribution allows."""
+        table, _ = self._table
+        shift = min(shift, len(table))
         return table, np.concatenate([table[shift:], np.full(shift, -np.inf)])
 
 
@@ -620,24 +492,14 @@ class BinomialMechanism(ExactDeltaMechanism):
     """A whole answer plus the heads among fair coins minus half the coins: (epsilon, delta)-DP with the exact delta.
 
     The noise ends at ±n_flips/2, so some outputs are possible on only one of two neighbours and every epsilon needs a
-    delta.
+    delta. `delta` is that of `DiscreteGaussianMechanism`.
+
+    Source: Dwork, Kenthapadi, McSherry, Mironov & Naor (2006).
 
     Parameters
     ----------
     n_flips : int
         Number of coins: an even number from 2 to 2²⁰. The standard deviation of the noise is √n_flips/2.
-    epsilon, sensitivity, query
-        As for `DiscreteGaussianMechanism`, which has the same attribute `delta`.
-
-    Raises
-    ------
-    ClaimError
-        If a parameter is outside its range, or there are so few coins that delta rounds to 1.
-
-    References
-    ----------
-    Dwork, Kenthapadi, McSherry, Mironov & Naor (2006), Our data, ourselves: privacy via distributed noise generation
-    (binomial noise).
 
     Examples
     --------
@@ -653,26 +515,15 @@ class BinomialMechanism(ExactDeltaMechanism):
     delta: float = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        is_whole = isinstance(self.n_flips, (int, np.integer))
-        if not (is_whole and 2 <= self.n_flips <= MOST_FLIPS and self.n_flips % 2 == 0):
-            raise ClaimError(
-                f"n_flips={self.n_flips!r} is not allowed; use an even number from 2 to {MOST_FLIPS} (half of it is "
-                "subtracted from the heads), or DiscreteGaussianMechanism for more noise.",
-                n_flips=self.n_flips,
-            )
+        is_even = isinstance(self.n_flips, (int, np.integer)) and self.n_flips % 2 == 0
+        why = f"is not an even number from 2 to {MOST_FLIPS}; use one, or DiscreteGaussianMechanism for more noise."
+        check_value("n_flips", self.n_flips, is_even and 2 <= self.n_flips <= MOST_FLIPS, why)
         self._check_answers()
         at_zero, moved = (BinomialDistribution(location, self.n_flips) for location in (0, int(self.sensitivity)))
         self._set_delta(at_zero, moved, "more coins", n_flips=self.n_flips)
 
     def distribution(self, dataset: Any) -> BinomialDistribution:
-        """The exact distribution of the output."""
         return BinomialDistribution(whole_answer(self.query, dataset), self.n_flips)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
-        """`size` independent outputs, shape (size,), int64."""
-        offset = whole_answer(self.query, dataset) - self.n_flips // 2
-        out = np.empty(size, dtype=np.int64)
-        for piece in pieces(size):
-            out[piece] = rng.binomial(self.n_flips, 0.5, piece.stop - piece.start)
-        out += offset
-        return out
+        return rng.binomial(self.n_flips, 0.5, size) + (whole_answer(self.query, dataset) - self.n_flips // 2)

@@ -12,16 +12,17 @@ import numpy.typing as npt
 from ...audit.claims.claim import check_number
 from ...audit.datasets.adjacency import EdgeNeighbours, NodeNeighbours
 from ...audit.datasets.rows import is_graph
-from ...audit.errors import ClaimError, DatasetError, OptionError
+from ...audit.errors import DatasetError, OptionError
 from ..distributions.distributions import GeometricDistribution, LaplaceDistribution, ProductDistribution
 from ..distributions.divergences import ApproxMechanism, PureMechanism, RunsAs, ScalarDistribution, check_rule
-from ..noise_samplers import Floats, Integers, laplace_on_grid, noise_on_grid, pieces, two_sided_geometric
+from ..noise_samplers import Floats, Integers, laplace_on_grid, noise_on_grid, two_sided_geometric
 from ..queries import (
     Query,
     as_numbers,
     check_choice,
     check_count,
     check_scale,
+    check_value,
     check_whole_sensitivity,
     identity,
     real_answer,
@@ -41,24 +42,19 @@ __all__ = [
 class LaplaceMechanism(PureMechanism):
     """A real answer plus Laplace noise of scale sensitivity/epsilon: epsilon-DP.
 
-    Outputs are rounded to a grid with a step of at most 2⁻²⁰ scales (`noise.grid_step`), the same for every dataset, so
-    their low bits reveal nothing about the answer. Rounding is post-processing: the claim is that of the unrounded
-    mechanism.
+    Outputs are rounded to a grid with a step of at most 2⁻²⁰ scales (`grid_step`), the same for every dataset, so their
+    low bits reveal nothing about the answer. Rounding is post-processing.
+
+    Source: Dwork, McSherry, Nissim & Smith (2006); Dwork & Roth (2014), Theorem 3.6.
 
     Parameters
     ----------
     epsilon : float
-        In nats, positive.
+        In nats, positive, as for all mechanisms unless they say otherwise.
     sensitivity : float
-        Largest change of the answer between neighbouring datasets, positive. The ratio of sensitivity and epsilon must
-        be within the range of doubles.
+        Largest change of the answer between neighbouring datasets, positive.
     query : callable
         Maps the dataset to the answer; by default the dataset is the answer.
-
-    References
-    ----------
-    Dwork, McSherry, Nissim & Smith (2006), Calibrating noise to sensitivity in private data analysis; Dwork & Roth
-    (2014), The algorithmic foundations of differential privacy, Theorem 3.6.
 
     Examples
     --------
@@ -81,11 +77,9 @@ class LaplaceMechanism(PureMechanism):
         return self.sensitivity / self.epsilon
 
     def distribution(self, dataset: Any) -> LaplaceDistribution:
-        """The distribution of the output before rounding to the grid."""
         return LaplaceDistribution(real_answer(self.query, dataset), self.scale)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
-        """`size` independent outputs, shape (size,)."""
         return laplace_on_grid(real_answer(self.query, dataset), self.scale, size, rng)
 
 
@@ -96,24 +90,9 @@ class LaplaceMechanism(PureMechanism):
 class GeometricMechanism(PureMechanism):
     """A whole answer plus two-sided geometric noise of ratio e^{−epsilon/sensitivity}: epsilon-DP, on the integers.
 
-    Parameters
-    ----------
-    epsilon : float
-        In nats, from 2⁻³⁰ to 700 times `sensitivity`.
-    sensitivity : int
-        At least 1.
-    query : callable
-        As for `LaplaceMechanism`.
+    Epsilon is from 2⁻³⁰ to 700 times `sensitivity`, a whole number.
 
-    References
-    ----------
-    Ghosh, Roughgarden & Sundararajan (2009), Universally utility-maximizing privacy mechanisms (the e^−ε-geometric
-    mechanism).
-
-    Examples
-    --------
-    >>> print(GeometricMechanism(epsilon=1, query=len))
-    Geometric(epsilon=1, sensitivity=1)
+    Source: Ghosh, Roughgarden & Sundararajan (2009), the e^−ε-geometric mechanism.
     """
 
     sensitivity: int = 1
@@ -122,25 +101,16 @@ class GeometricMechanism(PureMechanism):
     def __post_init__(self) -> None:
         check_number("epsilon", self.epsilon, 0, math.inf, "the noise has ratio e^(-epsilon/sensitivity)", closed=False)
         check_whole_sensitivity(self.sensitivity, "LaplaceMechanism")
-        if self.epsilon * 2.0**30 < self.sensitivity:
-            raise ClaimError(
-                f"epsilon={self.epsilon!r} is too small for exact integers drawn from doubles; use epsilon >= "
-                f"sensitivity / 2**30 = {self.sensitivity / 2**30:.3g}.",
-                epsilon=self.epsilon,
-            )
-        if self.epsilon > 700 * self.sensitivity:
-            raise ClaimError(
-                f"epsilon={self.epsilon!r} leaves so little noise that doubles cannot represent it; use epsilon <= "
-                "700 * sensitivity.",
-                epsilon=self.epsilon,
-            )
+        least, most = self.sensitivity / 2**30, 700 * self.sensitivity
+        too_small = f"is too small for exact integers drawn from doubles; use epsilon >= {least:.3g}."
+        check_value("epsilon", self.epsilon, self.epsilon >= least, too_small)
+        too_large = f"leaves so little noise that doubles cannot represent it; use epsilon <= {most:g}."
+        check_value("epsilon", self.epsilon, self.epsilon <= most, too_large)
 
     def distribution(self, dataset: Any) -> GeometricDistribution:
-        """The exact distribution of the output."""
         return GeometricDistribution(whole_answer(self.query, dataset), math.exp(-self.epsilon / self.sensitivity))
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
-        """`size` independent outputs, shape (size,), int64."""
         outputs = two_sided_geometric(self.sensitivity / self.epsilon, size, rng)
         outputs += whole_answer(self.query, dataset)
         return outputs
@@ -152,28 +122,9 @@ class GeometricMechanism(PureMechanism):
 def inverse_laplace_cdf(xi: npt.ArrayLike, location: float = 0.0, scale: float = 1.0) -> Floats:
     """Return location − scale·sgn(ξ)·ln(1 − 2|ξ|), which is Laplace(location, scale) if ξ is uniform on (−½, ½).
 
-    The interval is open because either end gives an infinite number; `open_uniform` never draws an end.
+    Either end gives an infinite number and raises an `OptionError`; `open_uniform` never draws an end.
 
-    Parameters
-    ----------
-    xi : array_like
-        Inside (−½, ½): the CDF at the result, minus one half.
-    location, scale : float
-        Parameters of the Laplace distribution.
-
-    Returns
-    -------
-    ndarray
-        Shape of `xi`.
-
-    Raises
-    ------
-    OptionError
-        If a ξ is outside the interval.
-
-    References
-    ----------
-    Devroye (1986), Non-uniform random variate generation, Section II.2 (the inversion method).
+    Source: Devroye (1986), Section II.2 (the inversion method).
 
     Examples
     --------
@@ -192,29 +143,19 @@ def inverse_laplace_cdf(xi: npt.ArrayLike, location: float = 0.0, scale: float =
 def open_uniform(size: int, rng: np.random.Generator) -> Floats:
     """Return uniform numbers on the open interval (−½, ½), shape (size,): the 2⁵³ odd multiples of 2⁻⁵⁴ in it.
 
-    `Generator.random` gives the multiples of 2⁻⁵³ in [0, 1), including zero. The midpoints of their steps are equally
-    spaced, symmetric, and exclude ±½ and zero. All of them are doubles, so nothing is rounded. The largest Laplace
-    noise they give is 53 ln 2 = 36.7 scales; the probability beyond it is 2⁻⁵³.
+    They are the midpoints of the steps of `Generator.random`, so nothing is rounded, and ±½ and zero do not occur. The
+    largest Laplace noise they give is 53 ln 2 = 36.7 scales; the probability beyond it is 2⁻⁵³.
     """
     return (rng.random(size) - 0.5) + 2.0**-54
 
 
 @dataclass(frozen=True, slots=True)
 class LaplaceByInverseCDF(LaplaceMechanism):
-    """The Laplace mechanism with noise from one uniform number by the inverse CDF: epsilon-DP.
-
-    Claim, distribution and grid are those of `LaplaceMechanism`. The noise takes about 2⁵³ values; the grid leaves the
-    error that `noise.round_to_grid` describes.
-
-    Examples
-    --------
-    >>> from dpaudit.mechanisms import LaplaceMechanism
-    >>> LaplaceByInverseCDF(0.5).distribution(3) == LaplaceMechanism(0.5).distribution(3)
-    True
+    """The Laplace mechanism with noise from one uniform number by the inverse CDF, which takes about 2⁵³ values:
+    epsilon-DP.
     """
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
-        """`size` independent outputs, shape (size,)."""
         return noise_on_grid(_fill, real_answer(self.query, dataset), self.scale, size, rng)
 
 
@@ -228,37 +169,24 @@ def _fill(out: Floats, rng: np.random.Generator) -> None:
 def category_counts(dataset: Any, k: int) -> Integers:
     """Return the number of rows in each category 0 … k − 1, shape (k,); raise a `DatasetError` for other rows."""
     rows = as_numbers(dataset)
-    if rows.ndim != 1 or not np.all((rows >= 0) & (rows < k) & (rows == np.floor(rows))):
-        raise DatasetError(
-            f"dataset={dataset!r:.60} is not a list of rows in range(k={k}); give each row as a whole number from 0 to "
-            f"{k - 1}, its category.",
-            k=k,
-        )
+    are_rows = rows.ndim == 1 and np.all((rows >= 0) & (rows < k) & (rows == np.floor(rows)))
+    why = f"is not a list of rows in range(k={k}); give each row as a whole number from 0 to {k - 1}, its category."
+    check_value("dataset", dataset, are_rows, why, DatasetError)
     return np.bincount(rows.astype(np.int64), minlength=k)
 
 
 @dataclass(frozen=True, slots=True)
 class HistogramMechanism(PureMechanism):
-    """The counts of `k` categories, each plus noise of scale sensitivity/epsilon: epsilon-DP.
+    """The counts of the categories range(k) among the rows, each plus noise of scale sensitivity/epsilon: epsilon-DP.
 
-    The dataset is a list of rows, and each row is a category in range(k). Adding or removing a row changes one count by
-    1; replacing a row changes two. Add/remove therefore needs half the noise of replace.
+    Source: Dwork, McSherry, Nissim & Smith (2006); Dwork & Roth (2014), Example 3.2.
 
     Parameters
     ----------
-    epsilon : float
-        In nats, positive.
-    k : int
-        Number of categories, at least 1.
     sensitivity : int
         Largest sum of absolute changes of the counts between neighbouring datasets: 1 for add/remove, 2 for replace.
     noise : {"laplace", "geometric"}
         Real outputs on the grid of `LaplaceMechanism`, or whole outputs.
-
-    References
-    ----------
-    Dwork, McSherry, Nissim & Smith (2006), Calibrating noise to sensitivity in private data analysis; Dwork & Roth
-    (2014), The algorithmic foundations of differential privacy, Example 3.2 (histogram queries).
 
     Examples
     --------
@@ -278,13 +206,11 @@ class HistogramMechanism(PureMechanism):
         self._on_one_count  # noqa: B018  # checks the other parameters
 
     def distribution(self, dataset: Any) -> ProductDistribution:
-        """The distribution of the output: before rounding to the grid for Laplace noise, exact for geometric noise."""
         return ProductDistribution(
             tuple(self._on_one_count.distribution(count) for count in category_counts(dataset, self.k))
         )
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats | Integers:
-        """`size` independent outputs, shape (size, k)."""
         columns: list[Any] = [self._on_one_count.sample(count, size, rng) for count in category_counts(dataset, self.k)]
         return np.stack(columns, axis=1)
 
@@ -349,13 +275,6 @@ class RareLeakLaplace(ApproxMechanism):
 
     A pure guarantee covers every event, however rare, so this mechanism has none.
 
-    Parameters
-    ----------
-    delta : float
-        Probability of the leak, in (0, 1).
-    epsilon, sensitivity, query
-        As for `LaplaceMechanism`.
-
     Examples
     --------
     >>> from dpaudit.mechanisms import exact_epsilon
@@ -373,16 +292,13 @@ class RareLeakLaplace(ApproxMechanism):
         self._noisy  # noqa: B018  # checks the other parameters
 
     def distribution(self, dataset: Any) -> LeakyLaplaceDistribution:
-        """The distribution of the output before the noise is rounded to the grid."""
         return LeakyLaplaceDistribution(
             self._noisy.distribution(dataset), OFFSET + real_answer(self.query, dataset), self.delta
         )
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
-        """`size` independent outputs, shape (size,)."""
-        out, leak = self._noisy.sample(dataset, size, rng), OFFSET + real_answer(self.query, dataset)
-        for piece in pieces(size):
-            out[piece][rng.random(piece.stop - piece.start) < self.delta] = leak
+        out = self._noisy.sample(dataset, size, rng)
+        out[rng.random(size) < self.delta] = OFFSET + real_answer(self.query, dataset)
         return out
 
     @property
@@ -419,21 +335,14 @@ class EdgeCountMechanism(RunsAs, PureMechanism):
     """The number of edges plus geometric noise: epsilon-DP for edges, or for nodes of bounded degree.
 
     An edge changes the count by 1, a node by its degree. Noise for edges hides the k edges of one person with k·epsilon
-    in total, at most 1 if k ≤ 1/epsilon (`PureDP.group`). Noise for nodes hides all `max_degree` edges.
+    in total (`PureDP.group`). Noise for nodes hides all `max_degree` edges.
+
+    Source: Kasiviswanathan, Nissim, Raskhodnikova & Smith (2013).
 
     Parameters
     ----------
-    epsilon : float
-        In nats, positive.
-    adjacency : EdgeNeighbours or NodeNeighbours
-        Neighbours of the claim.
     max_degree : int, optional
-        Required for nodes, at least 1; not allowed for edges. The claim covers graphs whose degrees are at most
-        `max_degree`; other graphs are rejected. For simple graphs with at most n nodes, n − 1 is enough.
-
-    References
-    ----------
-    Kasiviswanathan, Nissim, Raskhodnikova & Smith (2013), Analyzing graphs with node differential privacy.
+        For nodes only: graphs of larger degree are rejected. For simple graphs with at most n nodes, n − 1 is enough.
 
     Examples
     --------
@@ -450,12 +359,9 @@ class EdgeCountMechanism(RunsAs, PureMechanism):
     def __post_init__(self) -> None:
         if _is_for_nodes(self.adjacency):
             check_count("max_degree", self.max_degree, "edges")
-        elif self.max_degree is not None:
-            raise ClaimError(
-                f"max_degree={self.max_degree!r} does not apply to a claim for edges; omit it, or use NodeNeighbours() "
-                "to hide nodes of that degree.",
-                max_degree=self.max_degree,
-            )
+        else:
+            why = "does not apply to a claim for edges; omit it, or hide nodes of that degree by NodeNeighbours()."
+            check_value("max_degree", self.max_degree, self.max_degree is None, why)
         self.runs_as  # noqa: B018  # checks the other parameters
 
     def __str__(self) -> str:
@@ -484,22 +390,11 @@ class DegreeHistogramMechanism(PureMechanism):
     """The number of nodes of each degree, 0 … max_degree, plus geometric noise: epsilon-DP for edges or nodes.
 
     An edge moves each of its two nodes by one place, so four counts change by 1: sensitivity 4. A node of degree D adds
-    itself to one count and moves D others: sensitivity 2D + 1.
+    itself to one count and moves D others: sensitivity 2D + 1. For edges, nodes of larger degree are counted in the
+    last place; for nodes, graphs with such nodes are rejected.
 
-    Parameters
-    ----------
-    epsilon : float
-        In nats, positive.
-    max_degree : int
-        At least 1. For edges, nodes of larger degree are counted in the last place. For nodes, the claim covers graphs
-        without such nodes, and other graphs are rejected.
-    adjacency : EdgeNeighbours or NodeNeighbours
-        Neighbours of the claim.
-
-    References
-    ----------
-    Hay, Li, Miklau & Jensen (2009), Accurate estimation of the degree distribution of private networks;
-    Kasiviswanathan, Nissim, Raskhodnikova & Smith (2013), Analyzing graphs with node differential privacy.
+    Source: Hay, Li, Miklau & Jensen (2009), Accurate estimation of the degree distribution of private networks;
+    Kasiviswanathan, Nissim, Raskhodnikova & Smith (2013).
 
     Examples
     --------
@@ -525,11 +420,9 @@ class DegreeHistogramMechanism(PureMechanism):
         return 2 * self.max_degree + 1 if _is_for_nodes(self.adjacency) else 4
 
     def distribution(self, dataset: Any) -> ProductDistribution:
-        """The exact distribution of the output."""
         return self._on_degrees.distribution(self._degrees(dataset))
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Any:
-        """`size` independent outputs, shape (size, max_degree + 1), int64."""
         return self._on_degrees.sample(self._degrees(dataset), size, rng)
 
     def _degrees(self, dataset: Any) -> Integers:
@@ -542,11 +435,9 @@ class DegreeHistogramMechanism(PureMechanism):
 
 
 def _is_for_nodes(adjacency: Any) -> bool:
-    if not isinstance(adjacency, (EdgeNeighbours, NodeNeighbours)):
-        raise ClaimError(
-            f"adjacency={adjacency!r} is not a relation of graphs; use EdgeNeighbours() or NodeNeighbours().",
-            adjacency=adjacency,
-        )
+    is_of_graphs = isinstance(adjacency, (EdgeNeighbours, NodeNeighbours))
+    why = "is not a relation of graphs; use EdgeNeighbours() or NodeNeighbours()."
+    check_value("adjacency", adjacency, is_of_graphs, why)
     return isinstance(adjacency, NodeNeighbours)
 
 

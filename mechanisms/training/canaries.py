@@ -13,37 +13,25 @@ from ...audit.claims.claim import Claim, check_number
 from ...audit.datasets.adjacency import Adjacency
 from ...audit.errors import OptionError
 from ..noise_samplers import Floats
-from ..queries import check_count
+from ..queries import check_count, check_value
 from .models import Batch, Booleans, GradientBlock
 from .observers import log_ratio
-from .train import PoissonBatches, Recipe
+from .train import Recipe
 
 # Canaries: made-up gradients along known directions, and blocks that put them beside the gradients of real records.
 #
 # The parameters of a canary run are the model's, followed by `spread` groups of m parameters that no real record
 # touches, as the rows of an embedding for words that do not occur.
 #
-# References
-# ----------
-# Nasr, Hayes, Steinke, Balle, Tramèr, Jagielski, Carlini & Terzis (2023), Tight auditing of differentially private
-# machine learning (Dirac canaries).
-# Steinke, Nasr & Jagielski (2023), Privacy auditing with one (1) training run (many canaries at once).
+# Sources: Nasr et al. (2023), Tight auditing (Dirac canaries); Steinke, Nasr & Jagielski (2023), many at once.
 
 
 @dataclass(frozen=True, slots=True)
 class DiracCanaries:
     """Canary i touches one parameter only, or one in each of `spread` groups; the m × d matrix is never formed.
 
-    Canary i has the (i + 1)th parameter from the end of each group; no real record touches it.
-
-    Parameters
-    ----------
-    m : int
-        Number of canaries.
-    norm : float
-        Norm of a canary's gradient before clipping, positive.
-    spread : int
-        Number of groups of unused parameters in which each canary has an equal part of its norm.
+    Canary i has the (i + 1)th parameter from the end of each group, with an equal part of its `norm` before clipping;
+    no real record touches it.
     """
 
     m: int
@@ -101,7 +89,8 @@ class _CanaryBlock:
         return np.asarray(self.part * weights[:, self.n :][:, ::-1])
 
 
-# One training with many canaries, each included or not by a coin of its own: scores and coins for a one-run audit.
+# One training with many canaries, each included or not by a coin of its own: scores and inclusion bits for a one-run
+# audit.
 
 
 class Training(Protocol):
@@ -130,21 +119,10 @@ class Training(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CanaryRun:
-    """Scores and coins of one training; the arrays cannot be written to.
+    """Scores and inclusion bits of one training; the arrays cannot be written to.
 
-    Attributes
-    ----------
-    scores : ndarray, shape (m,)
-        Larger where the canary is more likely to have been included.
-    included : ndarray of bool, shape (m,)
-        The coins: independent, true with the given probability.
-    probability : float
-        Of inclusion.
-    seed : int
-    mean_loss : float
-        Mean loss of the real records at the last weights; 0 without records.
-    training : DPSGD or a wrong variant
-        What was run, with its claim.
+    A score is larger where the canary is more likely to have been `included`, by an independent inclusion bit of this
+    `probability`. `mean_loss` is that of the real records at the last weights; 0 without records.
     """
 
     scores: Floats
@@ -192,19 +170,11 @@ def canary_run(
         Real records.
     canaries : DiracCanaries
         Give them the norm `training.clip`, or more where clipping is to be tested.
-    probability : float
-        Of inclusion, in (0, 1).
     score : {"sum", "ratio"}
         "sum" is the sum over the steps of the noisy sum's projection onto the canary's direction, in units of the
         clipping norm. The last weights less the first have the same projection, up to the constant learning rate, so an
         observer of the last weights alone can compute it. "ratio" is the sum of the steps' log-likelihood ratios for
         Poisson batches, the best score of an observer of all steps.
-    seed : int
-        Fixes coins, batches and noise.
-
-    Returns
-    -------
-    CanaryRun
 
     Examples
     --------
@@ -260,10 +230,7 @@ def _rate(recipe: Recipe, score: str) -> float | None:
     """The rate of Poisson batches for the score "ratio", else None."""
     if score == "sum":
         return None
-    if score != "ratio" or not isinstance(recipe.sampling, PoissonBatches):
-        raise OptionError(
-            f'score={score!r} does not fit {type(recipe.sampling).__name__}; use "sum", or "ratio" with '
-            "PoissonBatches.",
-            score=score,
-        )
-    return recipe.sampling.rate
+    rate: float | None = getattr(recipe.sampling, "rate", None)
+    why = f'does not fit {type(recipe.sampling).__name__}; use "sum", or "ratio" with PoissonBatches.'
+    check_value("score", score, score == "ratio" and rate is not None, why, OptionError)
+    return rate

@@ -36,34 +36,8 @@ from .train import (
     train,
 )
 
-# The guarantee of DP-SGD for each way of drawing batches.
-#
-# All claims are for noise of standard deviation `noise_multiplier` × clipping norm on the sum, and for an observer of
-# all noisy sums; the last iterate is computed from them. What is known depends on the sampling:
-#
-# `PoissonBatches` The composed Poisson-subsampled Gaussian mechanism, by the privacy loss distribution of
-# `dp_accounting`: exact up to its grid, which errs on the safe side. Add-remove (a record of zeros counts the same) or
-# replace-one. `FullBatch` μ-Gaussian DP with μ = √steps/σ, exactly; twice that for replaced records. `ShuffledBatches`,
-# `BatchesInOrder`, `BallsInBins` Each record is in at most one batch of an epoch, so an epoch costs one Gaussian
-# mechanism: μ = √epochs/σ for zeroed-out records, twice that for replaced ones. For fixed batches this is exact. For
-# random ones it is an upper bound: with the random partition in common the two output distributions are mixtures of
-# such pairs, and the hockey-stick divergence is jointly convex. How much less the loss is has no closed form, and the
-# bound for Poisson batches at the same rate does not hold for shuffling (Chua et al. 2024). Added records are covered
-# for balls in bins alone, as an added record moves no other one; in shuffled batches of a fixed size it moves a record
-# of every later batch. `FixedSizeBatches` The Rényi bound of Wang, Balle & Kasiviswanathan (2019), Theorem 27, for
-# replaced records, and so for zeroed-out ones: valid, not exact. A replaced gradient moves the sum by twice the
-# clipping norm, so their noise multiplier is half of ours (`dp_accounting` states it relative to the sensitivity for
-# this event only). The guarantee for Poisson batches does not hold for them (Lebeda et al. 2024).
-#
-# References
-# ----------
-# Abadi, Chu, Goodfellow, McMahan, Mironov, Talwar & Zhang (2016), Deep learning with differential privacy.
-# Dong, Roth & Su (2022), Gaussian differential privacy, Corollary 3.3 (composition).
-# Chua, Ghazi, Kamath, Kumar, Manurangsi, Sinha & Zhang (2024), How private are DP-SGD implementations?
-# Chua, Ghazi, Harrison, Kamath, Kumar, Leeman, Manurangsi, Sinha & Zhang (2025), Balls-and-bins sampling for DP-SGD.
-# Lebeda, Regehr, Kamath & Steinke (2024), Avoiding pitfalls for privacy accounting of subsampled mechanisms under
-# composition.
-# Wang, Balle & Kasiviswanathan (2019), Subsampled Rényi differential privacy and analytical moments accountant.
+# The guarantee of DP-SGD for each way of drawing batches, for noise of standard deviation `noise_multiplier` × clipping
+# norm on the sum, and an observer of all noisy sums; the last iterate is computed from them (Abadi et al. 2016).
 
 Neighbours: TypeAlias = Literal["add_or_remove_one", "replace_one", "replace_special"]
 """Relations by their names in `dp_accounting`; in "replace_special" a record is replaced by one of zeros."""
@@ -79,22 +53,9 @@ def dp_sgd_claim(
 ) -> Claim:
     """Return the guarantee of DP-SGD: (ε, delta)-DP, or for `delta` None the whole curve.
 
-    Parameters
-    ----------
-    sampling : Sampling
-    noise_multiplier : float
-        σ, the noise's standard deviation on the sum over the clipping norm; positive.
-    steps : int
-    neighbours : {"add_or_remove_one", "replace_one", "replace_special"}
-    delta : float or None
-        In (0, 1). With None the claim is a `GaussianDP` where that is exact, else a `PrivacyProfile`.
-
-    Raises
-    ------
-    ClaimError
-        If no bound for this sampling and these neighbours is known here.
-    MissingExtraError
-        If dp-accounting is needed and not installed (Poisson and fixed-size batches).
+    The curve is a `GaussianDP` where that is exact, else a `PrivacyProfile`. `noise_multiplier` is the noise's standard
+    deviation on the sum over the clipping norm. Poisson and fixed-size batches need dp-accounting. Where no bound for
+    the sampling and these neighbours is known here, a `ClaimError` is raised.
 
     Examples
     --------
@@ -114,12 +75,19 @@ def _claim(sampling: Sampling, sigma: float, steps: int, neighbours: Neighbours,
     """The claim for checked parameters, kept, as an accountant takes a second."""
     moved = 2.0 if neighbours == "replace_one" else 1.0  # change of a sum of clipped gradients, in clipping norms
     match sampling:
+        # Exact up to the accountant's grid, which errs on the safe side; a record of zeros counts as none.
         case PoissonBatches(rate):
             return _poisson(rate, sigma, steps, neighbours, delta)
         case FullBatch():
             return _gaussian(moved * math.sqrt(steps) / sigma, delta)
+        # Valid, not exact: the guarantee for Poisson batches does not hold for them (Lebeda et al. 2024).
         case FixedSizeBatches(batch, n_rows) if neighbours != "add_or_remove_one":
             return _fixed_size(batch, n_rows, sigma, steps, delta)
+        # Each record is in at most one batch of an epoch, so an epoch costs one Gaussian mechanism (Dong, Roth & Su
+        # 2022, Corollary 3.3). This is exact for fixed batches. For random ones it is an upper bound: with the random
+        # partition in common the two output distributions are mixtures of such pairs, and the hockey-stick divergence
+        # is jointly convex. The loss has no closed form, and the bound for Poisson batches does not hold for shuffling
+        # (Chua et al. 2024). Only for balls in bins (Chua et al. 2025) an added record moves no other one.
         case BallsInBins():
             return _gaussian(moved * math.sqrt(-(-steps // sampling.per_epoch)) / sigma, delta)
         case ShuffledBatches() | BatchesInOrder() if neighbours != "add_or_remove_one":
@@ -153,6 +121,11 @@ def _poisson(rate: float, sigma: float, steps: int, neighbours: Neighbours, delt
 
 
 def _fixed_size(batch: int, n_rows: int, sigma: float, steps: int, delta: float | None) -> Claim:
+    """The Rényi bound of Wang, Balle & Kasiviswanathan (2019), Theorem 27, for replaced records.
+
+    A replaced gradient moves the sum by twice the clipping norm, so their noise multiplier is half of ours: for this
+    event only, `dp_accounting` states it relative to the sensitivity.
+    """
     events, rdp = imported("dp_accounting", "accounting"), imported("dp_accounting.rdp", "accounting")
     sampled = events.SampledWithoutReplacementDpEvent(n_rows, batch, events.GaussianDpEvent(sigma / 2))
     accountant = rdp.RdpAccountant(neighboring_relation=events.NeighboringRelation.REPLACE_ONE)
@@ -206,33 +179,20 @@ class DPSGD:
     gradients, divides by `batch_size`, and moves the weights by `learning_rate` against the result. A dataset is an
     array of records, shape (n, columns), with the label in the last column if the model has one.
 
+    Source: Abadi, Chu, Goodfellow, McMahan, Mironov, Talwar & Zhang (2016), Algorithm 1.
+
     Parameters
     ----------
     model : Model
         Such as ``LogisticRegression(31)``; `FixedGradients` for the worst case.
-    sampling : Sampling
-        How batches are drawn, such as ``PoissonBatches(0.01)``.
-    noise_multiplier : float
-        Standard deviation of the noise over the clipping norm, positive.
-    steps : int
-    clip : float
-        Clipping norm of a gradient, Euclidean, over all parameters.
-    learning_rate : float
     batch_size : float
         What the noisy sum is divided by: the expected batch size, a constant that does not depend on the dataset.
     initial : tuple of float
         First weights; () for zeros.
     observer : Observer
         What is seen of a run, and so the output. Its `clip` is the unit of what it shows.
-    neighbours : {"add_or_remove_one", "replace_one", "replace_special"}
-        Relation of the claim; in "replace_special" a record is replaced by one of zeros.
-    delta : float or None
-        δ of the claim; None claims the whole privacy curve.
-
-    References
-    ----------
-    Abadi, Chu, Goodfellow, McMahan, Mironov, Talwar & Zhang (2016), Deep learning with differential privacy,
-    Algorithm 1. `dp_sgd_claim` gives the source of each claim.
+    neighbours, delta
+        Relation and δ of the claim, as for `dp_sgd_claim`.
 
     Examples
     --------
@@ -299,11 +259,7 @@ class DPSGD:
 # The released sums are then the subsampled Gaussian mechanism itself, composed over the steps, so an observer of all of
 # them sees exactly what the claim for Poisson or full batches allows. The last iterate shows their total only: a
 # binomial mixture of normal distributions, which is less unless there is one step or the batches are full.
-#
-# References
-# ----------
-# Nasr, Songi, Thakurta, Papernot & Carlini (2021), Adversary instantiation: lower bounds for differentially private
-# machine learning.
+# Source: Nasr, Songi, Thakurta, Papernot & Carlini (2021).
 
 Seen = Literal["ratio", "sums", "last"]
 
@@ -312,19 +268,9 @@ Seen = Literal["ratio", "sums", "last"]
 class WorstCaseTraining:
     """A training on one record of norm `clip`, the empty dataset beside it, and the exact loss of what is seen.
 
-    Parameters
-    ----------
-    noise_multiplier : float
-        Standard deviation of the noise over the clipping norm, positive.
-    steps : int
-    rate : float
-        Probability that the record is in a batch, in (0, 1]; 1 for full batches.
-    clip : float
-    seen : {"ratio", "sums", "last"}
-        The log-likelihood ratio of all noisy sums, shape (runs,); the sums, shape (runs, steps); or the last iterate
-        less the first, shape (runs,).
-    delta : float
-        δ of the claim and of `seen_epsilon`, in (0, 1).
+    The record is in a batch with probability `rate`; 1 for full batches. What is `seen` is the log-likelihood "ratio"
+    of all noisy sums, shape (runs,); the "sums", shape (runs, steps); or the "last" iterate less the first, shape
+    (runs,). `delta` is that of the claim and of `seen_epsilon`.
 
     Examples
     --------

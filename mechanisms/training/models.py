@@ -55,13 +55,13 @@ def zeroed(rows: npt.ArrayLike, index: int) -> Floats:
 # Its norm is the product of two norms, and a weighted sum over the examples is one matrix product, so the gradients
 # themselves are never formed.
 #
-# References
-# ----------
-# Goodfellow (2015), Efficient per-example gradient computations (norms from the outer products).
+# Source: Goodfellow (2015), Efficient per-example gradient computations.
 
 
 class GradientBlock(Protocol):
     """Gradients of all examples for one group of parameters, in every run."""
+
+    __slots__ = ()
 
     @property
     def size(self) -> int:
@@ -75,15 +75,11 @@ class GradientBlock(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class OuterProducts:
+class OuterProducts(GradientBlock):
     """Gradients error ⊗ input of a layer, with the rows of the weight matrix (one per error) one after the other.
 
-    Attributes
-    ----------
-    errors : ndarray, shape (runs, n, k) or (1, n, k)
-        Derivative of an example's loss by the layer's k outputs before the activation.
-    inputs : ndarray, shape (n, d), (1, n, d) or (runs, n, d)
-        The layer's inputs.
+    Errors, shape (runs, n, k) or (1, n, k), are the derivatives of an example's loss by the layer's k outputs before
+    the activation; inputs have shape (n, d), (1, n, d) or (runs, n, d).
     """
 
     errors: Floats
@@ -91,16 +87,13 @@ class OuterProducts:
 
     @property
     def size(self) -> int:
-        """Number of parameters."""
         return int(self.errors.shape[-1] * self.inputs.shape[-1])
 
     def squared_norms(self) -> Floats:
-        """Squared norm of each example's gradient, shape (runs, n) or (1, n)."""
         errors, inputs = (np.einsum("...i,...i->...", part, part) for part in (self.errors, self.inputs))
         return np.atleast_2d(errors * inputs)
 
     def weighted_sum(self, weights: Floats) -> Floats:
-        """Sum of the gradients with these weights, shape (runs, size)."""
         scaled = (weights[:, :, None] * self.errors).transpose(0, 2, 1)  # (runs, k, n)
         if self.inputs.ndim == 2:  # one large product is several times faster than one for each run
             scaled = scaled.reshape(scaled.shape[0] * scaled.shape[1], len(self.inputs))
@@ -118,25 +111,13 @@ def clipped_to(squared_norms: Floats, most: float) -> Floats:
 # weights, so it stands for a record that was zeroed out, the neighbour relation of Chua et al. (2024).
 #
 # Shapes: `weights` (runs, parameters), `features` (n, d), `labels` (n,), `is_in` (runs, n), losses (runs, n).
-#
-# References
-# ----------
-# Chua, Ghazi, Kamath, Kumar, Manurangsi, Sinha & Zhang (2024), How private are DP-SGD implementations?
 
 Booleans: TypeAlias = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Records in memory, and which of them each run uses in this step.
-
-    Attributes
-    ----------
-    features : ndarray, shape (n, d)
-        Or (runs, n, d), where they differ from run to run.
-    labels : ndarray, shape (n,)
-    is_in : ndarray of bool, shape (runs, n)
-    """
+    """Records in memory, and which of them each run uses in this step; the features may differ from run to run."""
 
     features: Floats
     labels: Floats
@@ -183,20 +164,12 @@ def as_rows(rows: Any, columns: int) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class FixedGradients(Model):
-    """The loss ⟨weights, record⟩: a record's gradient is the record itself, for any weights.
+    """The loss ⟨weights, record⟩: a record's gradient is the record itself, for any weights, in groups of these sizes.
 
     With a record of norm `clip` among records of zeros this is the worst case of DP-SGD: what is released is the
-    subsampled Gaussian mechanism itself (Nasr, Songi, Thakurta, Papernot & Carlini 2021).
+    subsampled Gaussian mechanism itself.
 
-    Parameters
-    ----------
-    sizes : tuple of int
-        Numbers of parameters in each group (layer).
-
-    References
-    ----------
-    Nasr, Songi, Thakurta, Papernot & Carlini (2021), Adversary instantiation: lower bounds for differentially private
-    machine learning.
+    Source: Nasr, Songi, Thakurta, Papernot & Carlini (2021).
     """
 
     sizes: tuple[int, ...] = (1,)

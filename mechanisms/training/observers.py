@@ -31,14 +31,9 @@ class Observer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class NoisySums(Observer):
-    """White box: the noisy sum of every step along a fixed direction, shape (runs, steps).
+    """White box: the noisy sum of every step along a fixed direction, shape (runs, steps), in units of `clip`.
 
-    Parameters
-    ----------
-    direction : tuple of float
-        One number per parameter; scaled to norm 1.
-    clip : float
-        The unit of the projections.
+    The direction, one number per parameter, is scaled to norm 1.
     """
 
     direction: tuple[float, ...] = (1.0,)
@@ -64,17 +59,8 @@ class _Total(Observer):
 class LogLikelihoodRatio(_Total):
     """White box: the log-likelihood ratio of all noisy sums along a direction, with the record against without it.
 
-    This is the best test of Poisson batches where all other gradients vanish along the direction. Each step adds
-    log(1 − q + q e^{v/σ² − 1/(2σ²)}) with the projection v.
-
-    Parameters
-    ----------
-    rate : float
-        Probability q that the record is in a batch.
-    noise_multiplier : float
-        σ.
-    direction, clip
-        As for `NoisySums`.
+    This is the best test of Poisson batches of this rate where all other gradients vanish along the direction. Each
+    step adds log(1 − q + q e^{v/σ² − 1/(2σ²)}) with the projection v.
     """
 
     rate: float
@@ -90,14 +76,7 @@ class LogLikelihoodRatio(_Total):
 class MixtureRatio(_Total):
     """White box: the log-likelihood ratio of all noisy sums along a direction, for steps that are mixtures of normals.
 
-    Parameters
-    ----------
-    on_x, on_y : tuple of (float, float)
-        Probability and mean, in clipping norms, of each component on either dataset.
-    noise_multiplier : float
-        Standard deviation of every component, in clipping norms.
-    direction, clip
-        As for `NoisySums`.
+    `on_x` and `on_y` are probability and mean, in clipping norms, of each component on either dataset.
     """
 
     on_x: tuple[tuple[float, float], ...]
@@ -124,15 +103,8 @@ class NumberOfSteps(_Total):
 class WeightedSums(NoisySums):
     """White box: a weighted total of the noisy sums of the steps along a direction, shape (runs,).
 
-    Weights (1, 0, …) show the first step alone, and (−1, 1) the change between two steps, in which common noise
-    cancels.
-
-    Parameters
-    ----------
-    weights : tuple of float
-        One number per step.
-    direction, clip
-        As for `NoisySums`.
+    Weights, one per step, of (1, 0, …) show the first step alone, and (−1, 1) the change between two steps, in which
+    common noise cancels.
     """
 
     _: KW_ONLY
@@ -146,12 +118,7 @@ class WeightedSums(NoisySums):
 class LargestSum(NoisySums):
     """White box: the largest noisy sum along a direction, shape (runs,): a test of where in an epoch a record is.
 
-    Parameters are those of `NoisySums`.
-
-    References
-    ----------
-    Chua, Ghazi, Kamath, Kumar, Manurangsi, Sinha & Zhang (2024), How private are DP-SGD implementations? (the events
-    of their lower bound for shuffled batches).
+    Source: Chua, Ghazi, Kamath, Kumar, Manurangsi, Sinha & Zhang (2024), the events of their lower bound.
     """
 
     def outputs(self, model: Model, seen: list[Floats], first: Floats, last: Floats) -> Floats:
@@ -216,9 +183,6 @@ def log_ratio(projections: Floats, rate: float, noise_multiplier: float) -> Floa
 
 
 def log_mixture(values: Floats, components: tuple[tuple[float, float], ...], scale: float) -> Floats:
-    """Log-density, up to a constant that depends on `scale` alone, of a mixture of normals of this scale.
-
-    `components` are pairs of a probability and a mean.
-    """
+    """Log-density, up to a constant of `scale`, of a mixture of normals with these (probability, mean)."""
     parts = [math.log(p) - ((values - mean) / scale) ** 2 / 2 for p, mean in components if p > 0]
     return np.asarray(np.logaddexp.reduce(parts, axis=0))

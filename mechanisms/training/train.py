@@ -100,11 +100,7 @@ class _InEpochs(Sampling):
 class ShuffledBatches(_InEpochs, _OfRows):
     """In each epoch the `n_rows` records are shuffled and cut into batches of `batch` records.
 
-    Parameters
-    ----------
-    batch, n_rows : int
-    drop_last : bool
-        Whether the records that do not fill a batch are left out of the epoch, instead of forming a smaller batch.
+    With `drop_last`, records that do not fill a batch are left out of the epoch, instead of forming a smaller batch.
     """
 
     drop_last: bool = False
@@ -132,9 +128,7 @@ class BatchesInOrder(_InEpochs, _OfRows):
 class BallsInBins(_InEpochs):
     """In each epoch every record falls into one of `bins` batches, uniformly and independently of the others.
 
-    References
-    ----------
-    Chua, Ghazi, Harrison, Kamath, Kumar, Leeman, Manurangsi, Sinha & Zhang (2025), Balls-and-bins sampling for DP-SGD.
+    Source: Chua, Ghazi, Harrison, Kamath, Kumar, Leeman, Manurangsi, Sinha & Zhang (2025).
     """
 
     bins: int
@@ -176,8 +170,11 @@ class GradientRule(Protocol):
 class NoiseRule(Protocol):
     """How the vector becomes what is released."""
 
+    __slots__ = ()
+
     def begun(self) -> NoiseRule:
         """The rule for a new group of runs: itself, unless it keeps something from step to step."""
+        return self
 
     def __call__(self, total: Floats, step: int, rng: np.random.Generator) -> Floats:
         """The noisy vector of each run, shape (runs, parameters)."""
@@ -187,10 +184,7 @@ class NoiseRule(Protocol):
 class SumOfClipped:
     """The sum of the batch's gradients, each scaled to a Euclidean norm of at most `clip` over all parameters.
 
-    References
-    ----------
-    Abadi, Chu, Goodfellow, McMahan, Mironov, Talwar & Zhang (2016), Deep learning with differential privacy,
-    Algorithm 1.
+    Source: Abadi, Chu, Goodfellow, McMahan, Mironov, Talwar & Zhang (2016), Algorithm 1.
     """
 
     clip: float
@@ -209,20 +203,15 @@ def sum_of(blocks: tuple[GradientBlock, ...], weights: Floats) -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
-class GaussianNoise:
-    """Independent normal noise of standard deviation `scale` on every parameter, rounded to a grid.
-
-    The grid is that of the other reference mechanisms, the same for every dataset, so low bits show nothing.
+class GaussianNoise(NoiseRule):
+    """Independent normal noise of standard deviation `scale` on every parameter, rounded to the grid of
+    `LaplaceMechanism`.
     """
 
     scale: float
 
     def __post_init__(self) -> None:
         check_number("scale", self.scale, 0, math.inf, "a standard deviation", closed=False)
-
-    def begun(self) -> NoiseRule:
-        """The rule itself, as no draw depends on an earlier one."""
-        return self
 
     def __call__(self, total: Floats, step: int, rng: np.random.Generator) -> Floats:
         return rounded(total + self.scale * rng.standard_normal(total.shape), self.scale)
@@ -246,23 +235,9 @@ _CELLS: Final = 2**20  # doubles per array: 8 MiB, which fits into the cache of 
 class Recipe:
     """All that determines a training but the data and the random numbers.
 
-    Attributes
-    ----------
-    model : Model
-    sampling : Sampling
-        How batches are drawn.
-    gradient : GradientRule
-        How the gradients of a batch become one vector.
-    noise : NoiseRule
-        How noise is added to it.
-    steps : int
-    learning_rate : float
-    batch_size : float
-        What the noisy sum is divided by: the expected batch size, which must not depend on the private records.
-    initial : tuple of float
-        First weights, one per parameter; () for zeros.
-    prepare : callable
-        What is done to the records before the training; by default nothing.
+    The gradient rule makes one vector of the gradients of a batch, and the noise rule adds noise to it; the result is
+    divided by `batch_size`, the expected one, which must not depend on the private records. `initial` are the first
+    weights, () for zeros; `prepare` is what is done to the records before the training.
     """
 
     model: Model

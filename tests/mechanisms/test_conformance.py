@@ -225,11 +225,26 @@ def test_every_mechanism_with_a_distribution_is_here():
     """Except those whose distributions have no cells here, or whose outputs may be NaN."""
     held = (getattr(m, name) for name in m.__all__)
     right = {found for found in held if hasattr(found, "sample") and hasattr(found, "distribution")}
-    variants = {found for name in faulty.__all__ if issubclass(found := getattr(faulty, name), faulty.Variant)}
-    assert (right | variants) - {faulty.Variant} - {type(mechanism) for mechanism, _ in CASES} == {
+    wrong = {
+        found
+        for name in faulty.__all__
+        if hasattr(found := getattr(faulty, name), "distribution") and issubclass(found, faulty.Flaw)
+    }
+    assert (right | wrong) - {faulty.Variant} - {type(mechanism) for mechanism, _ in CASES} == {
         m.AdaptiveComposition,
         *NO_CELLS,
     } - {GaussianOfScale}
+
+
+def test_names_show_the_parameters():
+    for mechanism, name in {
+        m.GaussianMechanism(1, 1e-5): "Gaussian(epsilon=1, delta=1e-05, sensitivity=1)",
+        m.GaussianMechanism(1, 0.5, calibration="classical"): "ClassicalGaussian(epsilon=1, delta=0.5, sensitivity=1)",
+        m.GeometricMechanism(1, query=len): "Geometric(epsilon=1, sensitivity=1)",
+        m.VectorGaussianMechanism(1, 1e-5): "VectorGaussian(epsilon=1, delta=1e-05, sensitivity=1)",
+    }.items():
+        assert str(mechanism) == name
+    assert m.VectorGaussianMechanism(1, 1e-5).sample([1.0, 2.0, 3.0], 5, np.random.default_rng(0)).shape == (5, 3)
 
 
 def test_the_histogram_tells_the_wrong_distribution():

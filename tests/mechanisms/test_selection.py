@@ -175,7 +175,9 @@ def test_flips_in_a_fixed_order_stop_at_the_first_of_the_best():
 
 
 def test_distributions_and_losses_of_faulty_selections():
-    assert faulty.PowersOfTen(1.0).distribution([0.0, 2.0]).probabilities == pytest.approx([1 / 11, 10 / 11])
+    assert m.ExponentialMechanism(math.log(10)).distribution([0.0, 2.0]).probabilities == pytest.approx(
+        [1 / 11, 10 / 11]
+    )
     assert faulty.OneNoiseForAll(1.0).distribution([1.0, 2.0, 2.0]).probabilities.tolist() == [0, 1, 0]
     for charged in (1, 2):
         found = faulty.TopCandidates(1.0, charged=charged).log_probabilities([0.0, 1.0, 3.0])

@@ -113,6 +113,6 @@ def test_noise_that_is_added_to_something_unknown_composes_to_no_budget():
 
 def test_an_open_result_is_composed_only_by_request():
     result = replay(lambda rows, rng: (rng.laplace(len(rows), 2.0), os.urandom(1)[0]), [1, 1], [1], claim=50.0)
-    with pytest.raises(ClaimError, match=r"the replay is open \(.*partial=True composes these alone"):
+    with pytest.raises(ClaimError, match=r"the replay is open \(.*partial=True composes only these"):
         pld_from_replay(result)
     assert pld_from_replay(result, partial=True).get_epsilon_for_delta(1e-12) == pytest.approx(0.5, abs=1e-3)

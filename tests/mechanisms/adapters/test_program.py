@@ -74,7 +74,7 @@ def test_the_example_keeps_its_claim_and_breaks_it_with_too_little_noise(c_count
         result = check(program, X, Y, claim=program.claim, adjacency=program.adjacency, alpha=1e-6, runs=6_000, jobs=1)
         assert result.verdict is verdict
         assert result.is_reproducible
-        assert result.low_bits is None or not result.low_bits.is_suspicious
+        assert result.floating_point_leak is None or not result.floating_point_leak.is_suspicious
         program.close()
 
 

@@ -107,7 +107,7 @@ def test_they_break_half_of_their_claim(make, options, x, y):
     """PyDP cannot be seeded: with these runs, the bound is seven standard deviations above half of the claim."""
     adapter = from_pydp(make, **options)
     half = adapter.claim.with_parameter(adapter.claim.parameter / 2)
-    options = {"claim": half, "adjacency": adapter.adjacency, "alpha": 1e-6, "jobs": 1, "bits": False}
+    options = {"claim": half, "adjacency": adapter.adjacency, "alpha": 1e-6, "jobs": 1, "floating_point": "ignore"}
     result = check(adapter, x, y, runs=10_000, **options)
     assert result.is_refuted
     assert not result.is_reproducible

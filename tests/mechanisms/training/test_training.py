@@ -46,13 +46,7 @@ from dpaudit.mechanisms.training.models import (
     breast_cancer_records,
     zeroed,
 )
-from dpaudit.mechanisms.training.observers import (
-    LastLoss,
-    LastProjection,
-    LastWeights,
-    LogLikelihoodRatio,
-    NoisySums,
-)
+from dpaudit.mechanisms.training.observers import LastLoss, LastProjection, LastWeights, LogLikelihoodRatio, NoisySums
 from dpaudit.mechanisms.training.train import (
     BallsInBins,
     BatchesInOrder,
@@ -424,11 +418,7 @@ def test_a_seed_fixes_everything_and_the_arrays_cannot_be_written_to():
             array[0] = 0
 
 
-@pytest.mark.parametrize(
-    "canaries",
-    [DiracCanaries(M, 0.5), DiracCanaries(M, 9.0, spread=3)],
-    ids=str,
-)
+@pytest.mark.parametrize("canaries", [DiracCanaries(M, 0.5), DiracCanaries(M, 9.0, spread=3)], ids=str)
 def test_scores_are_the_worst_case_one_for_each_canary(canaries):
     """Sums of four noisy steps: a binomial mixture for included canaries, normal for the others."""
     run = canary_run(with_records(), ROWS, canaries, seed=3)
