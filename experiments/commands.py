@@ -23,8 +23,7 @@ from ..reports.cli.report_commands import FORMS, console, print_lines, show, wri
 from ..reports.cli.shared_options import Jobs, completion, environment_of_command, optional, say, whole
 
 if TYPE_CHECKING:
-    from .library_suites.run_plan import SuiteRun
-    from .library_suites.run_target import Outcome
+    from .library_suites.run_plan import Outcome, SuiteRun
 
 EXPERIMENTS = (
     *(f"E{number}" for number in range(1, 11)),
@@ -82,9 +81,9 @@ def run(
     ] = None,
     resume: Annotated[Path | None, optional("Folder of an interrupted run to resume with its options.")] = None,
 ) -> None:
-    """Run experiments: by default the reference mechanisms and their faulty variants, or `all`.
+    """Run experiments: by default the reference mechanisms and their buggy variants, or `all`.
 
-    Exit status 0 if every verdict is expected, 1 otherwise: a true version is refuted, a false version is not, or a
+    Exit status 0 if every verdict is expected, 1 otherwise: a correct variant is refuted, a buggy one is not, or a
     case is inconclusive, possibly because `--runs` is too small.
 
     Ctrl-C stops after the current batch, and a second Ctrl-C immediately. The folder keeps all finished work, also
@@ -164,7 +163,8 @@ def suite(
         float, typer.Option(help="Allowed probability of refuting any correct callable, over the whole suite.")
     ] = 1e-4,
     bits: Annotated[
-        bool, typer.Option("--bits/--no-bits", help="Audit low bits too, where the pilot shows them.")
+        bool,
+        typer.Option("--floating-point/--no-floating-point", help="Audit floating-point leaks that the pilot shows."),
     ] = True,
     seed: Annotated[int, whole("Random seed.")] = 0,
     jobs: Annotated[int, whole("Number of processes, each of which audits one point at a time.")] = 1,
@@ -186,9 +186,9 @@ def suite(
     Example: `dpaudit suite opendp --minutes 20 --jobs 2`
     """
     from ..reports.plain_text import require_for_html
+    from .library_suites.audited_library import plan_of
     from .library_suites.coverage import coverage_of_plan, coverage_text, plan_text
     from .library_suites.library_names import library_named
-    from .library_suites.plan import plan_of
     from .library_suites.run_plan import run_plan
 
     known = library_named(library)

@@ -1,4 +1,4 @@
-"""Audits of one training run: false alarms, bounds beside published ones, JAX Privacy, DP-SGD, mistakes in training."""
+"""Audits of one training run: false alarms, bounds and published ones, JAX Privacy, DP-SGD, mistakes in training."""
 
 from __future__ import annotations
 
@@ -15,14 +15,12 @@ import numpy.typing as npt
 from scipy.special import expit, ndtr, ndtri
 from scipy.stats import binom
 
-from ...audit.canaries.canary_draws import CanaryDraws, right_from_both_ends
 from ...audit.canaries.canary_tests import epsilon_from_guesses, has_lines, refutes
-from ...audit.canaries.check_canaries import check_canaries
+from ...audit.canaries.check_canaries import CanaryDraws, check_canaries, right_from_both_ends
 from ...audit.canaries.plan_canaries import METHODS, fixed_numbers, plan_tests
 from ...audit.claims.claim import ApproxDP, Claim, GaussianDP, PureDP
-from ...audit.guesses.canary_guesses import CanaryGuesses, CanaryTest
+from ...audit.guesses.canary_guesses import CanaryGuesses, CanaryTest, GuessLimit, count_tail
 from ...audit.guesses.guess_bets import guess_numbers, largest_refuted
-from ...audit.guesses.guess_counts import Ceiling, count_tail
 from ...audit.procedures.check import check
 from ...audit.results.canary_result import CanaryResult
 from ...mechanisms.adapters.library_calls import imported
@@ -34,7 +32,7 @@ from ...mechanisms.training.models import LogisticRegression, breast_cancer_reco
 from ...mechanisms.training.observers import LastLoss
 from ...mechanisms.training.train import PoissonBatches
 from ..libraries.jax_privacy import CanaryTraining, Fault, jax_privacy_training
-from ..libraries.target import release_of
+from ..libraries.subjects import release_of
 from .measure import (
     ALPHA,
     Effort,
@@ -61,14 +59,9 @@ _DELTA, _COMMON = 1e-3, 0.01
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A mechanism with one score for each canary.
+    """A mechanism with one score for each canary: ``draw(included, rng)`` returns them, shape (canaries,).
 
-    Attributes
-    ----------
-    claim : callable
-        Returns the claim that holds with equality for so many canaries.
-    draw : callable
-        ``draw(included, rng)`` returns the scores, shape (canaries,).
+    `claim` returns the claim that holds with equality for so many canaries.
     """
 
     claim: Callable[[int], Claim]
@@ -121,9 +114,9 @@ def revealed_together(included: Flags, rng: np.random.Generator) -> npt.NDArray[
 @lru_cache(maxsize=16)
 def _worst_distribution(canaries: int, delta: float) -> npt.NDArray[np.float64]:
     """The distribution of right answers that attains theorem 2 at the smallest count with a bound of at most .05."""
-    ceiling = Ceiling(_EPSILON, delta)
-    count = next(v for v in range(1, canaries + 1) if count_tail(v, canaries, canaries, ceiling) <= 0.05)
-    distribution = binom.pmf(np.arange(canaries + 1), canaries, 1.0 - ceiling.wrong)
+    limit = GuessLimit(_EPSILON, delta)
+    count = next(v for v in range(1, canaries + 1) if count_tail(v, canaries, canaries, limit) <= 0.05)
+    distribution = binom.pmf(np.arange(canaries + 1), canaries, 1.0 - limit.wrong)
     tail = distribution[count:].sum()
     step = canaries * delta / (count * distribution[count])  # of h = P/b, at the count
     low = 1.0 - step * tail
@@ -187,7 +180,7 @@ class Remembered:
 
 
 def _refuted(method: str) -> str:
-    """Name of the number of refuted claims, beside that of their share."""
+    """Name of the number of refuted claims, next to that of their share."""
     return f"{method}_refuted"
 
 
@@ -228,7 +221,7 @@ def _alarm_cells(effort: Effort, counts: Counter[str], name: str, canaries: int)
     return cells, [certainly_at_most(method, counts[_refuted(method)], audits, ALPHA) for method in _methods(claim)]
 
 
-# Lower bounds beside published ones: bare counts, and scores N(μ, 1) in and N(0, 1) out.
+# Lower bounds and published ones: bare counts, and scores N(μ, 1) in and N(0, 1) out.
 
 _COUNTS = {  # (right, guesses, canaries): the bound of Steinke et al. as published, δ = 1e-5
     (10_000, 10_000, 10_000): 7.834,
@@ -246,11 +239,7 @@ _SCORES = {  # μ: one run for (ε, δ), and f-DP for a Gaussian curve, from the
 _SCORED, _COUNT_DELTA, _SCORE_DELTA, _AUDITS = 20_000, 1e-5, 1e-6, 200
 
 
-def _published(effort: Effort, seeds: Seeds, case: tuple[int, int, int] | tuple[float, bool]) -> Figures:
-    return _counts(*case) if len(case) == 3 else _scores(effort, seeds, *case)
-
-
-def _counts(right: int, guesses: int, canaries: int) -> Figures:
+def _counts(effort: Effort, seeds: Seeds, right: int, guesses: int, canaries: int) -> Figures:
     published = _COUNTS[right, guesses, canaries]
     bound = epsilon_from_guesses(right, guesses, canaries, delta=_COUNT_DELTA)
     pure = epsilon_from_guesses(right, guesses, canaries)
@@ -272,7 +261,7 @@ def _bounds(mu: float, is_curve: bool, seeds: range) -> list[float]:
         rng = np.random.default_rng(seed)
         included = rng.random(_SCORED) < 0.5
         scores = gaussian_scores(mu, included, rng)
-        bound = check_canaries(scores, included, claim=claim, alpha=ALPHA, coins="independent").bound
+        bound = check_canaries(scores, included, claim=claim, alpha=ALPHA, inclusion="independent").bound
         found.append(epsilon_of_gaussian(bound, _SCORE_DELTA) if is_curve else bound)
     return found
 
@@ -324,7 +313,7 @@ def _library_bounds(scores: npt.NDArray[Any], included: Flags, delta: float, see
 def _own_bounds(scores: npt.NDArray[Any], included: Flags, claim: ApproxDP) -> tuple[float, float]:
     """Bounds on ε by `check_canaries`: for any mechanism, and for a Gaussian curve."""
     bounds = [
-        check_canaries(scores, included, claim=audited, alpha=ALPHA, coins="independent").bound
+        check_canaries(scores, included, claim=audited, alpha=ALPHA, inclusion="independent").bound
         for audited in (claim, GaussianDP(0.1))
     ]
     return bounds[0], epsilon_of_gaussian(bounds[1], claim.delta)
@@ -434,12 +423,8 @@ def _of_draws(effort: Effort, seeds: Seeds, mu: float) -> Figures:
     return cells, targets
 
 
-def _jax_privacy(effort: Effort, seeds: Seeds, measured: Callable[..., Figures], *arguments: Any) -> Figures:
-    return measured(effort, seeds, *arguments)
-
-
 def _library_alarms(effort: Effort, canaries: int, seeds: range) -> Counter[str]:
-    """Audits of scores that have nothing to do with the coins: bounds above 0, and refuted claims of ε = 0."""
+    """Audits of scores that have nothing to do with the inclusion: bounds above 0, and refuted claims of ε = 0."""
     claim, numbers = ApproxDP(0.0, _ALARM_DELTA), _numbers(canaries)
     shape = CanaryGuesses(canaries=canaries, numbers=numbers, right=(0,) * len(numbers))
     decide = [Remembered(test, claim) for test in plan_tests("auto", None, claim, shape, ALPHA)]
@@ -504,7 +489,7 @@ def _training(sigma: float) -> DPSGD:
 def _sgd_one_run(score: Any, epsilon: float, sigma: float, canaries: int, seed: int) -> float:
     run = canary_run(_training(sigma), breast_cancer_records(), DiracCanaries(canaries), score=score, seed=seed)
     claim = ApproxDP(epsilon, _SGD_DELTA)
-    return check_canaries(run.scores, run.included, claim=claim, alpha=ALPHA, coins="independent").bound
+    return check_canaries(run.scores, run.included, claim=claim, alpha=ALPHA, inclusion="independent").bound
 
 
 def _worst_case(seen: Any, epsilon: float, sigma: float, runs: int, seed: int) -> float:
@@ -589,7 +574,7 @@ _TIMES = 4  # runs and canaries, as a multiple of what shows a mistake with one 
 
 
 def _audited(name: str, seeds: range) -> list[tuple[float, ...]]:
-    """Of each seed: wrong and right training refuted by repeated runs and by one run, bounds of the wrong, seconds."""
+    """For each seed: wrong and right training refuted by repeated runs and by one run, bounds of the wrong, seconds."""
     fault = _MISTAKES[name]
     found = []
     for seed in seeds:
@@ -611,7 +596,7 @@ def _mistake_one_run(fault: TrainingFault, training: Training, seed: int) -> Can
     canaries: Any = fault.canaries
     run = canary_run(training, fault.no_records, replace(canaries, m=_TIMES * canaries.m), seed=seed)
     return check_canaries(
-        run.scores, run.included, claim=run.claim, adjacency=run.adjacency, alpha=ALPHA, coins="independent"
+        run.scores, run.included, claim=run.claim, adjacency=run.adjacency, alpha=ALPHA, inclusion="independent"
     )
 
 
@@ -647,61 +632,39 @@ def _mistake_cells(effort: Effort, seeds: Seeds, name: str) -> Figures:
     return cells, targets
 
 
+def _measured(effort: Effort, seeds: Seeds, measure: Callable[..., Figures], *arguments: Any) -> Figures:
+    """Figures of a row that names its function."""
+    return measure(effort, seeds, *arguments)
+
+
+_ALARM_ROWS = {f"{name}, {size:,} canaries": (name, size) for name in KNOWN for size in (200, 1_000, 5_000)}
+_BOUND_ROWS: dict[str, tuple[Any, ...]] = {
+    **{", ".join(f"{number:,}" for number in counts): (_counts, *counts) for counts in _COUNTS},
+    **{f"scores {mu:g} {is_curve}": (_scores, mu, is_curve) for mu in _SCORES for is_curve in (False, True)},
+}
+_JAX_ROWS: dict[str, tuple[Any, ...]] = {
+    **{f"{name}, {seen}": (_of_training, name, seen) for name in _TRAININGS for seen in _SEEN},
+    **{f"published numbers, mu {mu:g}": (_of_published, mu) for mu in _SCORES},
+    **{f"random scores, mu {mu:g}": (_of_draws, mu) for mu in _SCORES},
+}
+_JAX_ALARM_ROWS = {f"false alarms, {canaries:,} canaries": (canaries,) for canaries in (1_000, 20_000)}
+_JAX_QUICK = ("right, step scores", "published numbers, mu 1", "random scores, mu 1")
+_SGD_ROWS = {f"{name}, {epsilon:g}": (name, epsilon) for name in _SETTINGS for epsilon in _EPSILONS}
+
 TABLES = (
     Table(
-        name="canary-false-alarms",
-        number=39,
-        rows={f"{name}, {size:,} canaries": (name, size) for name in KNOWN for size in (200, 1_000, 5_000)},
-        count=_alarms,
-        measure=_alarm_cells,
-        counts=("audits", *map(_refuted, METHODS)),
-        batch=250,
-        quick=("all revealed with probability delta, 200 canaries",),
+        "canary-false-alarms", 39, _ALARM_ROWS, _alarm_cells, count=_alarms, batch=250,
+        counts=("audits", *map(_refuted, METHODS)), quick=("all revealed with probability delta, 200 canaries",),
     ),
+    Table("canary-bounds", 40, _BOUND_ROWS, _measured, quick=("10,000, 10,000, 10,000", "scores 1 False")),
+    Table("jax-privacy", 44, _JAX_ROWS, _measured, quick=_JAX_QUICK, library=lambda *arguments: _LIBRARY),
     Table(
-        name="canary-bounds",
-        number=40,
-        rows={
-            **{", ".join(f"{number:,}" for number in counts): (counts,) for counts in _COUNTS},
-            **{f"scores {mu:g} {is_curve}": ((mu, is_curve),) for mu in _SCORES for is_curve in (False, True)},
-        },
-        measure=_published,
-        quick=("10,000, 10,000, 10,000", "scores 1 False"),
-    ),
-    Table(
-        name="jax-privacy",
-        number=44,
-        rows={
-            **{f"{name}, {seen}": (_of_training, name, seen) for name in _TRAININGS for seen in _SEEN},
-            **{f"published numbers, mu {mu:g}": (_of_published, mu) for mu in _SCORES},
-            **{f"random scores, mu {mu:g}": (_of_draws, mu) for mu in _SCORES},
-        },
-        measure=_jax_privacy,
-        quick=("right, step scores", "published numbers, mu 1", "random scores, mu 1"),
-        library=lambda *arguments: _LIBRARY,
-    ),
-    Table(
-        name="jax-privacy-false-alarms",
-        number=45,
-        rows={f"false alarms, {canaries:,} canaries": (canaries,) for canaries in (1_000, 20_000)},
-        count=_library_alarms,
-        measure=_library_alarm_cells,
-        counts=("audits", "library_alarms", "dpaudit_alarms"),
-        quick=("false alarms, 1,000 canaries",),
+        "jax-privacy-false-alarms", 45, _JAX_ALARM_ROWS, _library_alarm_cells, count=_library_alarms,
+        counts=("audits", "library_alarms", "dpaudit_alarms"), quick=("false alarms, 1,000 canaries",),
         library=lambda canaries: _LIBRARY,
     ),
+    Table("dp-sgd", 43, _SGD_ROWS, _sgd_cells, quick=("one run, last iterate, 1",)),
     Table(
-        name="dp-sgd",
-        number=43,
-        rows={f"{name}, {epsilon:g}": (name, epsilon) for name in _SETTINGS for epsilon in _EPSILONS},
-        measure=_sgd_cells,
-        quick=("one run, last iterate, 1",),
+        "training-mistakes", 42, by_name(_MISTAKES), _mistake_cells, quick=("no-clipping", "noise-divided-twice"),
     ),
-    Table(
-        name="training-mistakes",
-        number=42,
-        rows=by_name(_MISTAKES),
-        measure=_mistake_cells,
-        quick=("no-clipping", "noise-divided-twice"),
-    ),
-)
+)  # fmt: skip

@@ -17,13 +17,13 @@ FILES = {
     "inference": (("inference",), "Statistics: false alarms, exact size, coverage, runs to a refutation, power."),
     "detection": (
         ("detection", "small_excesses"),
-        "Detection: published suites, the catalogue of bugs, rare leaks and low bits, local protocols.",
+        "Detection: published suites, the catalogue of bugs, rare and floating-point leaks, local protocols.",
     ),
     "regression": (("regression",), "Regression testing: failed sessions over correct mechanisms, planted bugs."),
     "libraries": (("libraries",), "Libraries: audits of releases, defects found by the search, whole suites."),
     "google": (("google",), "Google's statistical test cases, with variants that have 5% too little noise."),
     "replays": (("replays",), "Record and replay: false findings, composite mechanisms."),
-    "canaries": (("canaries",), "Audits of one training run: false alarms, bounds beside published ones, mistakes."),
+    "canaries": (("canaries",), "Audits of one training run: false alarms, bounds and published ones, mistakes."),
     "faults": (("faults",), "Faults: attacks by code, data and machine, and audits that are killed and resumed."),
 }
 """By the name of the JSON file: the modules of its tables, and the first sentence of the command's help."""
@@ -138,7 +138,7 @@ def bench_errata(seed: Seed = 0, alpha: CaseAlpha = 1e-5, jobs: Jobs = None, out
 
 
 @bench.command("gallery")
-def bench_gallery(out: Annotated[Path, typer.Option(help="File of the page; the pictures are put beside it.")]) -> None:
+def bench_gallery(out: Annotated[Path, typer.Option(help="File of the page; pictures are put next to it.")]) -> None:
     """Gallery of bugs: an audit and a picture of each of twenty.
 
     Example: `dpaudit bench gallery --out docs/gallery.md`

@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -17,11 +17,12 @@ from ...audit.datasets.adjacency import Local, Within
 from ...audit.datasets.domains import Answers, Values
 from ...audit.events.events import Event
 from ...audit.inference.guess_test import Guesses, guess_test
-from ...audit.options import Bits
+from ...audit.options import FloatingPoint
 from ...audit.printing import rounded_down
 from ...audit.procedures.check import check
 from ...audit.procedures.epsilon_lower import epsilon_lower
-from ...audit.results.audit_result import AuditResult, Verdict
+from ...audit.results.audit_result import AuditResult
+from ...audit.results.verdict import Verdict
 from ...audit.search.find_worst_pair import find_worst_pair
 from ...audit.search.pairs_for_domain import pairs_of
 from ...mechanisms import (
@@ -39,6 +40,7 @@ from ...mechanisms import (
 )
 from ...mechanisms.faulty import NaiveLaplace
 from ..catalogue.entries import entries
+from ..catalogue.fault import Fault
 from ..published import auditorium, dp_sniper, ladder, ldp_auditor, statdp
 from ..published.entry import Entry, entry
 from .measure import Effort, Figures, Seeds, Table, Target, at_least, at_most, by_name, spread, timed
@@ -134,7 +136,7 @@ def _outputs(mechanism: Any, x: Any, y: Any, runs: int, seed: int) -> Iterator[t
 
 
 def log_ratio(on_x: Array, on_y: Array) -> Array:
-    """Return the log-likelihood ratio; infinite where one density is zero."""
+    """Return the log-likelihood ratio; infinite if one density is zero."""
     with np.errstate(invalid="ignore"):
         return np.where(np.isneginf(on_y), np.inf, np.where(np.isneginf(on_x), -np.inf, on_x - on_y))
 
@@ -199,19 +201,9 @@ def _sniper_cells(effort: Effort, seeds: Seeds, name: str, executions: int, n_se
 
 def _trial(entry: Entry, executions: int, exact_runs: int, seed: int, jobs: int) -> _Trial:
     search = executions // _SEARCH_SHARE
-    found, seconds = timed(
-        find_worst_pair,
-        entry.mechanism,
-        entry.domain,
-        claim=entry.claim,
-        adjacency=entry.adjacency,
-        runs=(executions - search) // 2,
-        search_runs=search,
-        alpha=_SNIPER_ALPHA,
-        seed=seed,
-        jobs=jobs,
-        bits=False,
-    )
+    options: dict[str, Any] = {"claim": entry.claim, "adjacency": entry.adjacency, "alpha": _SNIPER_ALPHA, "seed": seed}
+    options |= {"runs": (executions - search) // 2, "search_runs": search, "jobs": jobs, "floating_point": "ignore"}
+    found, seconds = timed(find_worst_pair, entry.mechanism, entry.domain, **options)
     audit = found.audit
     fresh = {"runs": exact_runs, "seed": seed + _FRESH}
     chosen = event_probabilities(entry.mechanism, found.x, found.y, audit.event, **fresh)
@@ -259,7 +251,7 @@ def _best_pattern(entry: Entry, runs: int, exact_runs: int, seed: int, effort: E
 
 
 def _target(entry: Entry, chosen: Probabilities, expected: float, best: Probabilities, oracle: float) -> Target:
-    """Return the target on the published bound where it is met, otherwise the target on the gap."""
+    """Return the target on the published bound if it is met, otherwise the target on the gap."""
     if math.isinf(entry.exact) and best.q == 0.0:
         share = chosen.p / best.p if chosen.q == 0.0 else 0.0
         return at_least("p over that of the best event with q = 0", share, _SHARE)
@@ -285,92 +277,72 @@ _QUICK_RUNS = 4_000
 _FAULTS = {fault.name: fault for fault in entries()}
 
 
+def _fault_audits(effort: Effort, name: str, which: str, how: str, runs: int, seeds: range) -> list[_FaultAudit]:
+    """Return audits of a fault, or of its correct variant if there is one."""
+    if getattr(_FAULTS[name], which) is None:
+        return []
+    return list(spread(_fault_audit, [(name, which, how, runs, seed) for seed in seeds], effort.jobs))
+
+
+_FaultAudit: TypeAlias = tuple[bool, int, float]
+"""Whether the claim is refuted, the runs and the bound."""
+
+
+def _fault_audit(name: str, which: str, how: str, runs: int, seed: int) -> _FaultAudit:
+    fault = _FAULTS[name]
+    mechanism: Any = getattr(fault, which)
+    options: dict[str, Any] = {"claim": fault.claim, "adjacency": fault.adjacency, "runs": runs, "seed": seed}
+    options |= {"alpha": CATALOGUE_ALPHA, "floating_point": fault.floating_point, "jobs": 1}
+    if how == "searched":
+        result = find_worst_pair(mechanism, fault.domain, **options).audit
+    else:
+        is_sequential = how == "sequential"
+        result = check(mechanism, fault.x, fault.y, distance=fault.distance, sequential=is_sequential, **options)
+    return result.is_refuted, result.runs, result.bound
+
+
+def _caught(fault: Fault, found: list[_FaultAudit], variants: list[_FaultAudit]) -> tuple[dict[str, Any], list[Target]]:
+    """Return cells and targets of audits of a fault and of its variant, on the known pair or on searched ones."""
+    caught, alarms = (sum(is_refuted for is_refuted, _, _ in side) for side in (found, variants))
+    rate = caught / len(found)
+    return {
+        "fault": fault.name,
+        "claim": str(fault.claim),
+        "exact": fault.exact,
+        "caught": rate,
+        "bound": float(np.median([bound for _, _, bound in found])),
+        "alarms": alarms if fault.correct is not None else None,
+    }, [at_least("detection rate", rate, 1), at_most("false alarms on the correct variant", alarms, 0)]
+
+
 def _caught_cells(effort: Effort, seeds: Seeds, name: str) -> Figures:
     fault = _FAULTS[name]
     runs, n_seeds = effort.either((_QUICK_RUNS, 1), (max(_PAIR_RUNS, fault.runs), _PAIR_SEEDS))
     started = time.perf_counter()
-
-    def audited(which: str, *, sequential: bool) -> list[tuple[bool, int, float]]:
-        calls = [(name, which, runs, sequential, seed) for seed in seeds(n_seeds)]
-        return list(spread(_caught_audit, calls, effort.jobs))
-
-    found, early = audited("mechanism", sequential=False), audited("mechanism", sequential=True)
-    variants = [] if fault.correct is None else audited("correct", sequential=False)
-    caught, alarms = (sum(is_refuted for is_refuted, _, _ in side) for side in (found, variants))
+    found, early, variants = (
+        _fault_audits(effort, name, which, how, runs, seeds(n_seeds))
+        for which, how in (("mechanism", "fixed"), ("mechanism", "sequential"), ("correct", "fixed"))
+    )
+    cells, targets = _caught(fault, found, variants)
     taken = [runs for is_refuted, runs, _ in early if is_refuted]
     return {
-        "fault": name,
+        **cells,
         "family": fault.family,
         "cause": fault.cause,
-        "claim": str(fault.claim),
-        "exact": fault.exact,
         "seeds": n_seeds,
-        "caught": caught / n_seeds,
-        "bound": float(np.median([bound for _, _, bound in found])),
         "sequential": len(taken) / n_seeds,
         "median": float(np.median(taken)) if taken else None,
-        "alarms": alarms if fault.correct is not None else None,
         "seconds": time.perf_counter() - started,
-    }, [
-        at_least("detection rate", caught / n_seeds, 1),
-        at_least("sequential detection rate", len(taken) / n_seeds, 1),
-        at_most("false alarms on the correct variant", alarms, 0),
-    ]
-
-
-def _caught_audit(name: str, which: str, runs: int, sequential: bool, seed: int) -> tuple[bool, int, float]:
-    """Return whether an audit of a fault or of its correct variant refutes the claim, its runs and its bound."""
-    fault = _FAULTS[name]
-    mechanism: Any = getattr(fault, which)
-    result = check(
-        mechanism,
-        fault.x,
-        fault.y,
-        claim=fault.claim,
-        adjacency=fault.adjacency,
-        distance=fault.distance,
-        runs=runs,
-        alpha=CATALOGUE_ALPHA,
-        seed=seed,
-        sequential=sequential,
-        bits=fault.bits,
-        jobs=1,
-    )
-    return result.is_refuted, result.runs, result.bound
+    }, [*targets, at_least("sequential detection rate", len(taken) / n_seeds, 1)]
 
 
 def _searched_cells(effort: Effort, seeds: Seeds, name: str) -> Figures:
     fault = _FAULTS[name]
     runs, n_seeds = effort.either((_QUICK_RUNS, 1), (max(_SEARCHED_RUNS, fault.runs), _SEARCHED_SEEDS))
-
-    def searched(which: str) -> list[tuple[bool, float]]:
-        return list(spread(_search, [(name, which, runs, seed) for seed in seeds(n_seeds)], effort.jobs))
-
-    found, seconds = timed(searched, "mechanism")
-    variants = [] if fault.correct is None else searched("correct")
-    caught, alarms = (sum(is_refuted for is_refuted, _ in side) for side in (found, variants))
-    return {
-        "fault": name,
-        "claim": str(fault.claim),
-        "exact": fault.exact,
-        "runs": runs,
-        "caught": caught / n_seeds,
-        "bound": float(np.median([bound for _, bound in found])),
-        "alarms": alarms if fault.correct is not None else None,
-        "seconds": seconds / n_seeds,
-    }, [
-        at_least("detection rate", caught / n_seeds, 1),
-        at_most("false alarms on the correct variant", alarms, 0),
-    ]
-
-
-def _search(name: str, which: str, runs: int, seed: int) -> tuple[bool, float]:
-    """Return whether the audit of the found pair refutes the claim, and its bound."""
-    fault = _FAULTS[name]
-    mechanism: Any = getattr(fault, which)
-    options: dict[str, Any] = {"alpha": CATALOGUE_ALPHA, "seed": seed, "bits": fault.bits, "jobs": 1}
-    found = find_worst_pair(mechanism, fault.domain, claim=fault.claim, adjacency=fault.adjacency, runs=runs, **options)
-    return found.is_refuted, found.audit.bound
+    found, seconds = timed(_fault_audits, effort, name, "mechanism", "searched", runs, seeds(n_seeds))
+    variants = _fault_audits(effort, name, "correct", "searched", runs, seeds(n_seeds))
+    cells, targets = _caught(fault, found, variants)
+    return {**cells, "runs": runs, "seconds": seconds / n_seeds}, targets
 
 
 # Verdicts on StatDP's and DP-Auditorium's suites and on a ladder of excess losses, on pairs found by the search.
@@ -394,7 +366,7 @@ def _suite_cells(effort: Effort, seeds: Seeds, name: str) -> Figures:
         "alpha": _ALPHA,
         "seed": seeds(1)[0],
         "jobs": effort.jobs,
-        "bits": False,
+        "floating_point": "ignore",
     }
     found, seconds = timed(find_worst_pair, entry.mechanism, entry.domain, **options)
     is_right = found.verdict is (Verdict.REFUTED if entry.is_broken else Verdict.NOT_REFUTED)
@@ -404,7 +376,7 @@ def _suite_cells(effort: Effort, seeds: Seeds, name: str) -> Figures:
         is_right
         or not entry.is_broken
         or math.isinf(entry.exact)
-        or excess > 1.5 * (found.audit.resolution or 0.0)
+        or excess > 1.5 * (found.audit.min_detectable_excess or 0.0)
         or check(entry.mechanism, entry.x, entry.y, **options).is_refuted
     )
     known = None if suite == "ladder" else _best_on_the_known_pair(entry, options["runs"])
@@ -429,7 +401,7 @@ def _suite_cells(effort: Effort, seeds: Seeds, name: str) -> Figures:
 def _best_on_the_known_pair(entry: Entry, runs: int) -> float | None:
     """Return the expected bound of the best event on the worst known pair; None for infinite losses.
 
-    Of an infinite loss the bound depends on how rare the event is that never occurs, and on nothing else.
+    For an infinite loss the bound depends on how rare the event is that never occurs, and on nothing else.
     """
     if math.isinf(entry.exact) or not isinstance(entry.claim, PureDP):
         return None
@@ -469,7 +441,7 @@ Expected = Literal["refuted", "warned", "clean"]
 class _Case:
     name: str
     mechanism: Any
-    bits: Bits
+    floating_point: FloatingPoint
     expected: Expected
     claim: float = 1.0
     least: float = 0.0  # required lower bound
@@ -490,29 +462,20 @@ _CASES = {
     for case in (
         _Case("leak of .002", RareLeakLaplace(0.9, 0.002), "warn", "refuted"),
         _NAIVE,
-        replace(_NAIVE, name="naive Laplace, with bits", bits=True, expected="refuted", least=5.0),
+        replace(_NAIVE, name="naive Laplace, with bits", floating_point="test", expected="refuted", least=5.0),
         *_CLEAN,
-        *(replace(case, name=f"{case.name}, with bits", bits=True) for case in _CLEAN),
+        *(replace(case, name=f"{case.name}, with bits", floating_point="test") for case in _CLEAN),
     )
 }
 
 
 def _low_bit_cells(effort: Effort, seeds: Seeds, name: str) -> Figures:
     case = _CASES[name]
-    found, seconds = timed(
-        find_worst_pair,
-        case.mechanism,
-        Answers(None, 0, 4, integer=True),
-        claim=PureDP(case.claim),
-        adjacency=Within("linf"),
-        runs=effort.either(_QUICK_LEAK_RUNS, LEAK_RUNS),
-        search_runs=effort.either(_QUICK_SEARCH, None),
-        alpha=_ALPHA,
-        seed=seeds(1)[0],
-        jobs=effort.jobs,
-        bits=case.bits,
-    )
-    audit, bits = found.audit, found.audit.low_bits
+    options: dict[str, Any] = {"claim": PureDP(case.claim), "adjacency": Within("linf"), "alpha": _ALPHA}
+    options |= {"runs": effort.either(_QUICK_LEAK_RUNS, LEAK_RUNS), "search_runs": effort.either(_QUICK_SEARCH, None)}
+    options |= {"seed": seeds(1)[0], "jobs": effort.jobs, "floating_point": case.floating_point}
+    found, seconds = timed(find_worst_pair, case.mechanism, Answers(None, 0, 4, integer=True), **options)
+    audit, bits = found.audit, found.audit.floating_point_leak
     targets = [at_least(f"verdict {case.expected!r}", _outcome(audit) == case.expected, 1)]
     if case.least:
         targets.append(at_least("lower bound", audit.bound, case.least))
@@ -531,7 +494,7 @@ def _low_bit_cells(effort: Effort, seeds: Seeds, name: str) -> Figures:
 def _outcome(audit: AuditResult) -> str:
     if audit.verdict is not Verdict.NOT_REFUTED:
         return audit.verdict.name.lower()
-    return "clean" if audit.low_bits is None else "warned"
+    return "clean" if audit.floating_point_leak is None else "warned"
 
 
 # Lower bounds for local differential privacy: frequency oracles, repeated reports, LDP-Auditor's protocols. The faulty
@@ -559,18 +522,9 @@ _LOCAL: dict[str, tuple[str, Entry]] = {
 def _local_cells(effort: Effort, seeds: Seeds, name: str) -> Figures:
     kind, subject = _LOCAL[name]
     exact = subject.exact
-    result, seconds = timed(
-        check,
-        subject.mechanism,
-        subject.x,
-        subject.y,
-        claim=subject.claim,
-        adjacency=subject.adjacency,
-        runs=effort.either(_QUICK_RUNS, _RUNS),
-        alpha=_ALPHA,
-        seed=seeds(1)[0],
-        jobs=effort.jobs,
-    )
+    options: dict[str, Any] = {"claim": subject.claim, "adjacency": subject.adjacency, "alpha": _ALPHA}
+    options |= {"runs": effort.either(_QUICK_RUNS, _RUNS), "seed": seeds(1)[0], "jobs": effort.jobs}
+    result, seconds = timed(check, subject.mechanism, subject.x, subject.y, **options)
     is_right = result.verdict is (Verdict.REFUTED if subject.is_broken else Verdict.NOT_REFUTED)
     targets = [at_least("correct verdict", is_right, 1), at_most("lower bound", result.bound, exact)]
     best = None
@@ -596,42 +550,18 @@ def _local_cells(effort: Effort, seeds: Seeds, name: str) -> Figures:
     }, targets
 
 
+# DP-Sniper took 6·10⁸ to 13·10⁸ executions.
+_LONG_ROWS = {name: (name, 600_000_000 if name in _NEED_MOST else 200_000_000, 1) for name in _SNIPER}
+_LEAKS_QUICK = ("leak of .002", "naive Laplace", "naive Laplace, with bits", "snapped Laplace, with bits")
+_SNIPER_ROWS, _SNIPER_QUICK = {name: (name, 40_000_000, 5) for name in _SNIPER}, ("LaplaceMechanism", "ReportNoisyMax3")
+_WITH_DOMAIN = by_name(name for name, fault in _FAULTS.items() if fault.domain is not None)
+
 TABLES = (
-    Table(
-        name="dp-sniper",
-        number=11,
-        rows={name: (name, 40_000_000, 5) for name in _SNIPER},
-        measure=_sniper_cells,
-        quick=("LaplaceMechanism", "ReportNoisyMax3"),
-    ),
-    # DP-Sniper took 6·10⁸ to 13·10⁸ executions.
-    Table(
-        name="dp-sniper-long",
-        number=30,
-        rows={name: (name, 600_000_000 if name in _NEED_MOST else 200_000_000, 1) for name in _SNIPER},
-        measure=_sniper_cells,
-    ),
-    Table(name="suites", number=12, rows=by_name(_ENTRIES), measure=_suite_cells, quick=("noisy_max_v1a",)),
-    Table(name="catalogue", number=13, rows=by_name(_FAULTS), measure=_caught_cells, quick=("scale-epsilon",)),
-    Table(
-        name="catalogue-searched",
-        number=31,
-        rows=by_name(name for name, fault in _FAULTS.items() if fault.domain is not None),
-        measure=_searched_cells,
-        quick=("scale-epsilon",),
-    ),
-    Table(
-        name="leaks",
-        number=14,
-        rows=by_name(_CASES),
-        measure=_low_bit_cells,
-        quick=("leak of .002", "naive Laplace", "naive Laplace, with bits", "snapped Laplace, with bits"),
-    ),
-    Table(
-        name="local",
-        number=36,
-        rows=by_name(_LOCAL),
-        measure=_local_cells,
-        quick=("HadamardResponse(epsilon=1, k=10)", "OLH"),
-    ),
+    Table("dp-sniper", 11, _SNIPER_ROWS, _sniper_cells, quick=_SNIPER_QUICK),
+    Table("dp-sniper-long", 30, _LONG_ROWS, _sniper_cells),
+    Table("suites", 12, by_name(_ENTRIES), _suite_cells, quick=("noisy_max_v1a",)),
+    Table("catalogue", 13, by_name(_FAULTS), _caught_cells, quick=("scale-epsilon",)),
+    Table("catalogue-searched", 31, _WITH_DOMAIN, _searched_cells, quick=("scale-epsilon",)),
+    Table("leaks", 14, by_name(_CASES), _low_bit_cells, quick=_LEAKS_QUICK),
+    Table("local", 36, by_name(_LOCAL), _local_cells, quick=("HadamardResponse(epsilon=1, k=10)", "OLH")),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ...audit.claims.claim import ApproxDP
 from ...audit.errors import OptionError
@@ -39,6 +40,8 @@ _TITLES = {
     "sampling-not-shuffled": "The first half as a random half",
     "edge-noise-for-nodes": "Noise for an edge where a node is protected",
 }
+NAMES = tuple(_TITLES)
+"""Names of the bugs in the gallery, in the order of the page."""
 _HEAD = """# Gallery of bugs
 
 Twenty mechanisms that break their claims, from the catalogue with which dpaudit is tested. Each picture shows the pilot
@@ -56,49 +59,21 @@ bugs and the others of the catalogue.
 
 @dataclass(frozen=True, slots=True)
 class Exhibit:
-    """A bug, its audit, and the picture of the event.
-
-    Attributes
-    ----------
-    fault : Fault
-    result : AuditResult
-    picture : str
-        Text of an SVG file.
-    """
+    """A bug, its audit, and the picture of the event as the text of an SVG file."""
 
     fault: Fault
     result: AuditResult
     picture: str
 
 
-def names() -> tuple[str, ...]:
-    """Return the names of the bugs in the gallery, in the order of the page."""
-    return tuple(_TITLES)
-
-
 def exhibit(name: str) -> Exhibit:
-    """Audit a bug of the gallery and draw its event.
-
-    Raises
-    ------
-    OptionError
-        If the gallery has no such bug.
-    """
+    """Audit a bug of the gallery and draw its event."""
     if name not in _TITLES:
         raise OptionError(f"the gallery has no bug {name!r}; use one of {', '.join(_TITLES)}.")
     fault = next(fault for fault in entries() if fault.name == name)
-    result = check(
-        fault.mechanism,
-        fault.x,
-        fault.y,
-        claim=fault.claim,
-        adjacency=fault.adjacency,
-        distance=fault.distance,
-        runs=fault.runs,
-        bits=fault.bits,
-        alpha=_ALPHA,
-        seed=0,
-    )
+    options: dict[str, Any] = {"claim": fault.claim, "adjacency": fault.adjacency, "distance": fault.distance}
+    options |= {"runs": fault.runs, "floating_point": fault.floating_point, "alpha": _ALPHA, "seed": 0}
+    result = check(fault.mechanism, fault.x, fault.y, **options)
     figure = outputs_figure(result)
     if figure is None:
         raise OptionError(f"{name}: the pilot outputs of this bug cannot be drawn; choose another bug.")
@@ -130,7 +105,7 @@ def section(shown: Exhibit) -> str:
 
 def gallery_page(folder: Path) -> str:
     """Audit all bugs of the gallery, write their pictures into a folder, and return the page in Markdown."""
-    shown = [exhibit(name) for name in names()]
+    shown = [exhibit(name) for name in NAMES]
     for one in shown:
         write_atomically(folder / f"{one.fault.name}.svg", one.picture)
     rows = ["| bug | claimed | true | found |", "|---|---|---|---|"]

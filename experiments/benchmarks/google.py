@@ -11,13 +11,19 @@ import numpy as np
 from ...audit.distribution_checks.check_noise import check_noise
 from ...audit.distribution_checks.noise_distributions import GaussianNoise, LaplaceNoise
 from ...audit.results.statement_result import StatementResult
-from ..libraries.target import release_of
-from ..published.google_cases.all_cases import closeness_cases, dp_cases
-from ..published.google_cases.audited import VARIANT_SHARE, noise, release, why_not_pydp
-from ..published.google_cases.case import VOTES, Case, ClosenessCase
-from ..published.google_cases.samplers import Repeated, pydp_noise
-from ..published.google_cases.their_test import least_noise_that_passes, passes
-from .measure import Effort, Figures, Seeds, Table, Target, at_least, at_most
+from ..libraries.subjects import release_of
+from ..published.google_cases.audited import (
+    VARIANT_SHARE,
+    Repeated,
+    least_noise_that_passes,
+    noise,
+    passes,
+    pydp_noise,
+    release,
+    why_not_pydp,
+)
+from ..published.google_cases.cases import VOTES, Case, ClosenessCase, closeness_cases, dp_cases
+from .measure import Effort, Figures, Seeds, Table, Target, at_least, at_most, by_name
 
 SUITE_ALPHA: Final = 1e-5
 """Probability with which any right mechanism of the whole suite is refuted."""
@@ -66,7 +72,7 @@ def _google_cells(effort: Effort, seeds: range, key: str) -> Figures:
         "runs": released.runs,
         "verdict": released.verdict.value,
         "bound": released.bound,
-        "resolution": released.resolution,
+        "min_detectable_excess": released.min_detectable_excess,
         "noise_on": audits[1].on,
         "noise_claim": audits[1].claim_in_words,
         "noise_runs": right.runs,
@@ -115,7 +121,8 @@ def _closeness_cells(effort: Effort, seeds: range, key: str) -> Figures:
 
 def closeness_check(case: ClosenessCase, share: float, *, runs: int, seed: int) -> StatementResult:
     """Check the distribution of PyDP's noise for a case, or of noise with a smaller scale."""
-    mechanism, distribution = _closeness_sampler(case, share), _distribution(case)
+    mechanism = _closeness_sampler(case, share)
+    distribution = LaplaceNoise(_scale(case)) if case.noise == "laplace" else GaussianNoise(_scale(case))
     return check_noise(mechanism, [], noise=distribution, answer=case.answer, runs=runs, alpha=ALPHA, seed=seed, jobs=1)
 
 
@@ -132,26 +139,20 @@ def _seconds_of_a_draw(mechanism: Any, *datasets: Any) -> float:
     return (time.process_time() - started) / (_TIMED * len(datasets))
 
 
-def _distribution(case: ClosenessCase) -> Any:
-    return LaplaceNoise(_scale(case)) if case.noise == "laplace" else GaussianNoise(_scale(case))
-
-
 def _scale(case: ClosenessCase) -> float:
     return math.sqrt(case.variance / 2) if case.noise == "laplace" else math.sqrt(case.variance)
 
 
-TABLES = (
-    Table(
-        name="google",
-        number=46,
-        rows={key: (key,) for key in (*_CASES, *_CLOSENESS)},
-        measure=_cells,
-        quick=(
-            "count: Laplace noise, empty count, large epsilon",
-            "bounded mean: Gaussian noise, empty mean, default parameters",
-            "approximate bounds: basic (bounding failure)",
-            "Laplace closeness: Default parameters",
-        ),
-        library=lambda key: "pydp" if key in _CLOSENESS or needs_pydp(_CASES[key]) else "",
-    ),
+_QUICK = (
+    "count: Laplace noise, empty count, large epsilon",
+    "bounded mean: Gaussian noise, empty mean, default parameters",
+    "approximate bounds: basic (bounding failure)",
+    "Laplace closeness: Default parameters",
 )
+
+
+def _library_of(key: str) -> str:
+    return "pydp" if key in _CLOSENESS or needs_pydp(_CASES[key]) else ""
+
+
+TABLES = (Table("google", 46, by_name((*_CASES, *_CLOSENESS)), _cells, quick=_QUICK, library=_library_of),)

@@ -33,7 +33,7 @@ from ...mechanisms import (
     ScalarDistribution,
     exact_epsilon,
 )
-from ..published.noisy_answers import NoisyAnswers
+from ..published.statdp import NoisyAnswers
 from .measure import (
     ALPHA,
     Effort,
@@ -99,7 +99,13 @@ def _subjects() -> dict[str, Subject]:
 
 def _audit(subject: Subject, runs: int, seed: int, *, sequential: bool = False) -> AuditResult:
     pair = subject.mechanism, subject.x, subject.y
-    options: dict[str, Any] = {"alpha": ALPHA, "seed": seed, "bits": False, "jobs": 1, "sequential": sequential}
+    options: dict[str, Any] = {
+        "alpha": ALPHA,
+        "seed": seed,
+        "floating_point": "ignore",
+        "jobs": 1,
+        "sequential": sequential,
+    }
     return check(*pair, claim=subject.claim, runs=runs, **options)
 
 
@@ -258,49 +264,31 @@ _TRUTHS = (2.0, 1.5, 1.1, 1.05, 1.01)
 _CAP = 1_000_000
 _FIXED_TRUTH, _FIXED_SIZE, _LEAST_FOUND = 1.01, 500_000, 0.95
 _REFUTATIONS = 200  # audits
-_FLAT = (0.0,) * 10
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A mechanism whose true epsilon is given, with its pair and claim."""
+    """Mechanisms by their true epsilon, with a pair at the largest distance and the delta of their claim."""
 
-    name: str
+    mechanism: Callable[[float], Any]
+    pair: tuple[Any, Any] = (0.0, 1.0)
+    delta: float = 0.0
 
     @property
     def claim(self) -> Claim:
-        delta = {"gaussian .05": 0.05, "gaussian .001": 0.001}.get(self.name)
-        return PureDP(_CLAIMED) if delta is None else ApproxDP(_CLAIMED, delta)
-
-    @property
-    def pair(self) -> tuple[Any, Any]:
-        if self.name == "vector of 10":
-            return _FLAT, (1.0, *_FLAT[1:])
-        return (0, 1) if self.name in ("geometric", "randomised response") else (0.0, 1.0)
-
-    def mechanism(self, truth: float) -> Any:
-        match self.name:
-            case "laplace":
-                return LaplaceMechanism(truth)
-            case "gaussian .05":
-                return GaussianMechanism(truth, 0.05)
-            case "gaussian .001":
-                return GaussianMechanism(truth, 0.001)
-            case "geometric":
-                return GeometricMechanism(truth)
-            case "randomised response":
-                return RandomisedResponse(truth)
-        return NoisyAnswers(PureDP(truth), scale=1.0 / truth)
-
-    def distributions(self, truth: float) -> tuple[ScalarDistribution, ScalarDistribution]:
-        """Distributions of the part of the output that differs between the datasets."""
-        if self.name == "vector of 10":
-            return Kind("laplace").distributions(truth)
-        mechanism, (x, y) = self.mechanism(truth), self.pair
-        return mechanism.distribution(x), mechanism.distribution(y)
+        return ApproxDP(_CLAIMED, self.delta) if self.delta else PureDP(_CLAIMED)
 
 
-KINDS = ("laplace", "gaussian .05", "gaussian .001", "randomised response", "geometric", "vector of 10")
+KINDS = {
+    "laplace": Kind(LaplaceMechanism),
+    "gaussian .05": Kind(lambda truth: GaussianMechanism(truth, 0.05), delta=0.05),
+    "gaussian .001": Kind(lambda truth: GaussianMechanism(truth, 0.001), delta=0.001),
+    "randomised response": Kind(RandomisedResponse, (0, 1)),
+    "geometric": Kind(GeometricMechanism, (0, 1)),
+    "vector of 10": Kind(
+        lambda truth: NoisyAnswers(PureDP(truth), scale=1.0 / truth), ((0.0,) * 10, (1.0, *(0.0,) * 9))
+    ),
+}
 _MOST_MEDIAN = {
     "default": dict(zip(_TRUTHS, (100.0, 250.0, 5_000.0, 17_500.0, 375_000.0), strict=True)),
     "all of alpha": dict(zip(_TRUTHS, (90.0, 230.0, 4_300.0, 14_500.0, 340_000.0), strict=True)),
@@ -309,22 +297,16 @@ _MOST_MEDIAN = {
 
 def _taken(name: str, truth: float, runs: int, kind: str, seeds: range) -> list[float]:
     """Return the runs on each dataset at which each audit refuted the claim; infinite without a refutation."""
-    subject = Kind(name)
-    results = (
-        check(
-            subject.mechanism(truth),
-            *subject.pair,
-            claim=subject.claim,
-            runs=runs,
-            alpha=ALPHA,
-            seed=seed,
-            bits=False,
-            jobs=1,
-            sequential=kind != "fixed",
-            seconds=math.inf if kind == "all of alpha" else None,
-        )
-        for seed in seeds
-    )
+    subject = KINDS[name]
+    options: dict[str, Any] = {
+        "claim": subject.claim,
+        "runs": runs,
+        "alpha": ALPHA,
+        "floating_point": "ignore",
+        "jobs": 1,
+    }
+    options |= {"sequential": kind != "fixed", "seconds": math.inf if kind == "all of alpha" else None}
+    results = (check(subject.mechanism(truth), *subject.pair, seed=seed, **options) for seed in seeds)
     return [float(result.runs) if result.is_refuted else math.inf for result in results]
 
 
@@ -451,7 +433,7 @@ _SUBJECTS = {
 
 def _power_audit(effort: Effort, name: str, excess: float, sequential: bool, alpha: float, seed: int) -> AuditResult:
     subject = _SUBJECTS[name]
-    options: dict[str, Any] = {"alpha": alpha, "power": _POWER, "seed": seed, "bits": False, "jobs": 1}
+    options: dict[str, Any] = {"alpha": alpha, "power": _POWER, "seed": seed, "floating_point": "ignore", "jobs": 1}
     runs = effort.either(_QUICK_POWER_RUNS, subject.runs)
     mechanism = subject.of_parameter(subject.claim.parameter + excess)
     return check(mechanism, 1, 0, claim=subject.claim, runs=runs, sequential=sequential, **options)
@@ -460,7 +442,11 @@ def _power_audit(effort: Effort, name: str, excess: float, sequential: bool, alp
 def _stated(effort: Effort, name: str, sequential: bool, alpha: float, seeds: range) -> list[float]:
     """Return the detectable excesses that audits of the claim, held with equality, state for the intended event."""
     results = [_power_audit(effort, name, 0.0, sequential, alpha, seed) for seed in seeds]
-    return [each.resolution for each in results if each.resolution and _SUBJECTS[name].is_meant(each.event)]
+    return [
+        each.min_detectable_excess
+        for each in results
+        if each.min_detectable_excess and _SUBJECTS[name].is_meant(each.event)
+    ]
 
 
 def _refuted(effort: Effort, name: str, excess: float, sequential: bool, alpha: float, seeds: range) -> list[bool]:
@@ -501,55 +487,28 @@ def _power(effort: Effort, seeds: Seeds, name: str, kind: str, alpha: float) -> 
     }, targets
 
 
+_ALARM_ROWS = {f"{name}, {kind}": (name, kind) for kind in _ALARM_RUNS for name in _subjects()}
+_ALARM_QUICK = ("randomised-response, fixed size", "randomised-response, sequential")
+_SIZE_ROWS = {f"{name}, {alpha:g}": (name, alpha) for alpha in (0.05, 0.01) for name in _CLAIMS}
+_REFUTATION_ROWS = {
+    f"{name}, {truth:g}, {kind}": (name, truth, kind)
+    for name in KINDS
+    for truth, kind in [*itertools.product(_TRUTHS, _MOST_MEDIAN), (_FIXED_TRUTH, "fixed")]
+}
+_DISTRIBUTIONS = itertools.product(("distinct", "tied"), (5, 50), (10_000, 1_000_000))
+_POWER_ROWS = {
+    f"{name}, {kind}, {alpha:g}": (name, kind, alpha)
+    for name, kind, alpha in itertools.product(_SUBJECTS, ("fixed size", "sequential"), _POWER_ALPHAS)
+}
+
 TABLES = (
     Table(
-        name="false-alarms",
-        number=1,
-        rows={f"{name}, {kind}": (name, kind) for kind in _ALARM_RUNS for name in _subjects()},
-        count=_alarms,
-        measure=_alarm_cells,
+        "false-alarms", 1, _ALARM_ROWS, _alarm_cells, count=_alarms, batch=20, quick=_ALARM_QUICK,
         counts=("audits", "refuted", "unhealthy"),
-        batch=20,
-        quick=("randomised-response, fixed size", "randomised-response, sequential"),
     ),
-    Table(
-        name="sizes",
-        number=2,
-        rows={f"{name}, {alpha:g}": (name, alpha) for alpha in (0.05, 0.01) for name in _CLAIMS},
-        measure=_sizes,
-        quick=("pure, 0.05",),
-    ),
-    Table(
-        name="refutation",
-        number=4,
-        rows={
-            f"{name}, {truth:g}, {kind}": (name, truth, kind)
-            for name in KINDS
-            for truth, kind in [*itertools.product(_TRUTHS, _MOST_MEDIAN), (_FIXED_TRUTH, "fixed")]
-        },
-        measure=_refutation,
-        quick=("laplace, 2, default",),
-    ),
-    Table(
-        name="coverage",
-        number=5,
-        rows={
-            ", ".join(map(str, case)): case
-            for case in itertools.product(("distinct", "tied"), (5, 50), (10_000, 1_000_000))
-        },
-        measure=_coverage,
-        quick=("distinct, 5, 10000",),
-    ),
-    Table(
-        name="power",
-        number=6,
-        rows={
-            f"{name}, {kind}, {alpha:g}": (name, kind, alpha)
-            for name in _SUBJECTS
-            for kind in ("fixed size", "sequential")
-            for alpha in _POWER_ALPHAS
-        },
-        measure=_power,
-        quick=("pure, Laplace, fixed size, 0.05",),
-    ),
-)
+    Table("sizes", 2, _SIZE_ROWS, _sizes, quick=("pure, 0.05",)),
+    Table("refutation", 4, _REFUTATION_ROWS, _refutation, quick=("laplace, 2, default",)),
+    Table("coverage", 5, {", ".join(map(str, each)): each for each in _DISTRIBUTIONS}, _coverage,
+        quick=("distinct, 5, 10000",)),
+    Table("power", 6, _POWER_ROWS, _power, quick=("pure, Laplace, fixed size, 0.05",)),
+)  # fmt: skip

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from ...audit.results.audit_result import AuditResult, Verdict
+from ...audit.options import FloatingPoint
+from ...audit.results.audit_result import AuditResult
+from ...audit.results.verdict import Verdict
 from ..libraries.defects import defects
-from ..libraries.diffprivlib_targets import diffprivlib_subjects
-from ..libraries.opendp_targets import opendp_subjects
-from ..libraries.pydp_targets import pydp_subjects
-from ..libraries.target import Subject, release_of
+from ..libraries.subjects import Subject, diffprivlib_subjects, opendp_subjects, pydp_subjects, release_of
+from ..library_suites.audited_library import plan_of
 from ..library_suites.coverage import Status, coverage_of_run
 from ..library_suites.library_names import library_named
-from ..library_suites.plan import plan_of
 from ..library_suites.run_plan import run_plan
 from .measure import Effort, Figures, Seeds, Table, at_least, at_most, spread, timed
 
@@ -61,16 +60,18 @@ def _suite_cells(effort: Effort, seeds: Seeds, library: str, seed: int) -> Figur
     }, [at_most("not confirmed", doubtful, 0)]
 
 
-def _audited(library: str, name: str, runs: int, seed: int, bits: bool) -> tuple[AuditResult, float]:
+def _audited(library: str, name: str, runs: int, seed: int, floating_point: FloatingPoint) -> tuple[AuditResult, float]:
     """Return an audit and its seconds."""
-    return timed(lambda: _SUBJECTS[library][name].audit(runs=runs, seed=seed, bits=bits, alpha=_ALPHA))
+    return timed(
+        lambda: _SUBJECTS[library][name].audit(runs=runs, seed=seed, floating_point=floating_point, alpha=_ALPHA)
+    )
 
 
 def _library_cells(effort: Effort, seeds: Seeds, library: str, name: str) -> Figures:
     subject = _SUBJECTS[library][name]
     runs = min(subject.runs, effort.either(_QUICK_RUNS, subject.runs))
     used = seeds(effort.either(1, _SEEDS))
-    calls = [(library, name, runs, seed, bits) for bits in (False, True) for seed in used]
+    calls = [(library, name, runs, seed, kind) for kind in ("ignore", "test") for seed in used]
     found = list(spread(_audited, calls, effort.jobs))
     by_value, with_bits = found[: len(used)], found[len(used) :]
     audits = [audit for audit, _ in by_value]
@@ -96,7 +97,9 @@ def _library_cells(effort: Effort, seeds: Seeds, library: str, name: str) -> Fig
 def _searched(name: str, is_variant: bool, seed: int) -> tuple[AuditResult, float]:
     defect = _DEFECTS[name]
     searched = defect.variant if is_variant else defect.broken
-    return timed(searched.audit, seed=seed, bits=defect.by == "low bits", alpha=_DEFECT_ALPHA)
+    return timed(
+        searched.audit, seed=seed, floating_point="test" if defect.by == "low bits" else "ignore", alpha=_DEFECT_ALPHA
+    )
 
 
 def _defect_cells(effort: Effort, seeds: Seeds, name: str) -> Figures:
@@ -110,7 +113,7 @@ def _defect_cells(effort: Effort, seeds: Seeds, name: str) -> Figures:
     return {
         "subject": name,
         "version": release_of(defect.library),
-        "broken": defect.broken.words,
+        "broken": defect.broken.name,
         "by": defect.by,
         "claim": str(first.claim),
         "searches": len(used),
@@ -119,41 +122,31 @@ def _defect_cells(effort: Effort, seeds: Seeds, name: str) -> Figures:
         "pair": first.pair.difference,
         "event": first.event_in_words,
         "seconds": span([seconds for _, seconds in broken], ".1f"),
-        "variant": defect.variant.words,
+        "variant": defect.variant.name,
         "variant_refuted": alarms,
         "variant_bounds": span([audit.bound for audit, _ in variants]),
     }, [at_least("refuted", refuted, len(used)), at_most("refuted variants", alarms, 0)]
 
 
 def _audits_of(number: int, library: str, *quick: str) -> Table:
-    return Table(
-        name=library,
-        number=number,
-        rows={f"{library}: {name}": (library, name) for name in _SUBJECTS[library]},
-        measure=_library_cells,
-        quick=[f"{library}: {name}" for name in quick],
-        library=lambda library, name: library,
-    )
+    rows = {f"{library}: {name}": (library, name) for name in _SUBJECTS[library]}
+    keys = [f"{library}: {name}" for name in quick]
+    return Table(library, number, rows, _library_cells, quick=keys, library=lambda library, name: library)
 
+
+_DEFECT_ROWS = {f"defect: {name}": (name,) for name in _DEFECTS}
+_DEFECT_QUICK = ("defect: LinearRegression", "defect: private_mean of DP-Auditorium, by its definition")
+_SUITE_ROWS = {f"suite: {library}, seed {seed}": (library, seed) for library in _MINUTES for seed in range(3)}
 
 TABLES = (
     _audits_of(32, "opendp", "laplace, int", "randomised response, bool"),
     _audits_of(33, "diffprivlib", "Laplace", "Binary"),
     _audits_of(34, "pydp", "LaplaceMechanism", "Count"),
     Table(
-        name="defects",
-        number=35,
-        rows={f"defect: {name}": (name,) for name in _DEFECTS},
-        measure=_defect_cells,
-        quick=("defect: LinearRegression", "defect: private_mean of DP-Auditorium, by its definition"),
-        library=lambda name: _DEFECTS[name].library,
+        "defects", 35, _DEFECT_ROWS, _defect_cells, quick=_DEFECT_QUICK, library=lambda name: _DEFECTS[name].library
     ),
     Table(
-        name="library-suites",
-        number=41,
-        rows={f"suite: {library}, seed {seed}": (library, seed) for library in _MINUTES for seed in range(3)},
-        measure=_suite_cells,
-        quick=("suite: pydp, seed 0",),
+        "library-suites", 41, _SUITE_ROWS, _suite_cells, quick=("suite: pydp, seed 0",),
         library=lambda library, seed: library,
     ),
-)
+)  # fmt: skip

@@ -8,7 +8,7 @@ import platform
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypedDict, TypeVar
 
@@ -22,7 +22,7 @@ from ...audit.inference.binomial_tails import probability_limits
 from ...audit.options import checked
 from ...audit.printing import did_you_mean
 from ...audit.records.json_codec import this_moment
-from ..libraries.target import is_installed
+from ..libraries.subjects import is_installed
 
 ALPHA = 0.05
 SCHEMA = 1
@@ -107,14 +107,8 @@ def is_met(target: Target) -> bool:
 class Effort:
     """Size of a measurement.
 
-    Attributes
-    ----------
-    is_quick : bool
-        Small numbers, to see that everything works; targets that need large numbers are left out.
-    audits : int, optional
-        Audits of each row that grows; None for the table's own number.
-    jobs : int
-        Processes.
+    The quick form has small numbers, to see that everything works, and leaves out the targets that need large numbers.
+    `audits` are those of each row that grows, None for the table's own number; `jobs` are processes.
     """
 
     is_quick: bool = False
@@ -133,37 +127,23 @@ class Effort:
         return cls(is_quick=quick, audits=audits, jobs=-1 if workers is None else workers)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Table:
     """Rows that one function measures, in one go or by counts that grow with the number of audits.
 
-    Attributes
-    ----------
-    name : str
-    number : int
-        Tables of different numbers use different seeds.
-    rows : mapping
-        Arguments of the function by the key of the row.
-    measure : callable
-        ``measure(effort, seeds, *arguments)`` returns the figures of a row. Of a row that grows,
-        ``measure(effort, counts, *arguments)``.
-    count : callable, optional
-        ``count(effort, *arguments, seeds)`` returns the counts of audits with these seeds, in a process; the row then
-        grows by batches, and a later measurement adds to it.
-    counts : tuple of str
-        Cells that hold the counts; the first is the number of audits.
-    audits, batch : int
-        Audits of a growing row, and of a batch.
-    quick : collection of str
-        Rows of the quick form.
-    library : callable, optional
-        ``library(*arguments)`` names the library that a row needs, or is empty.
+    Tables of different numbers use different seeds. `rows` holds the arguments of the function by the key of the row:
+    ``measure(effort, seeds, *arguments)`` returns its figures. Of a row that grows, ``count(effort, *arguments,
+    seeds)`` returns the counts of audits with these seeds, in a process, and ``measure(effort, counts, *arguments)``
+    the figures; it grows by batches up to `audits`, and a later measurement adds to it. `counts` are the cells of the
+    counts, that of the audits first. `quick` are the rows of the quick form; ``library(*arguments)`` names the library
+    that a row needs.
     """
 
     name: str
     number: int
     rows: Mapping[str, tuple[Any, ...]]
     measure: Callable[..., Figures]
+    _: KW_ONLY
     count: Callable[..., Counter[str]] | None = None
     counts: tuple[str, ...] = ()
     audits: int = 10_000
@@ -199,7 +179,7 @@ class Table:
 
 
 def by_name(names: Iterable[str]) -> dict[str, tuple[str]]:
-    """Return rows whose function takes the key alone."""
+    """Return rows whose function takes only the key."""
     return {name: (name,) for name in names}
 
 
@@ -250,16 +230,9 @@ def measure(
 ) -> bool:
     """Measure the tables and return whether the rows meet every target.
 
-    Parameters
-    ----------
-    only : collection of str
-        Measure the rows whose key contains one of these texts; by default all, or those of the quick form.
-    file : Path, optional
-        JSON file. Each measured row is written immediately and replaces a row of the same key; other rows stay.
-    resume : bool
-        Keep complete rows of the file and continue growing rows; otherwise they start again.
-    tell : callable
-        Receives a line for each measured row.
+    Rows whose key contains a text of `only` are measured, by default all, or those of the quick form. Each measured row
+    is written to the JSON file at once and replaces a row of the same key. `resume` keeps complete rows of the file and
+    continues growing ones. `tell` receives a line for each measured row.
 
     Raises
     ------
@@ -315,13 +288,7 @@ def words(target: Target) -> str:
 
 
 def load_record(path: Path) -> Record:
-    """Return the rows in a file; an empty record if the file does not exist.
-
-    Raises
-    ------
-    RecordError
-        For a file that is not a record of a benchmark.
-    """
+    """Return the rows in a file, none if it does not exist; raise a `RecordError` for a file of another kind."""
     if not path.exists():
         return {}
     try:

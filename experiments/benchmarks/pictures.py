@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import shutil
 import time
 from collections.abc import Iterator
@@ -24,7 +23,7 @@ from ...audit.errors import OptionError
 from ...audit.files import write_atomically
 from ...audit.procedures.check import check
 from ...audit.records.suite import Accepted, Entry, Suite
-from ...audit.results.audit_result import Verdict
+from ...audit.results.verdict import Verdict
 from ...mechanisms import GaussianMechanism, GeometricMechanism, LaplaceMechanism, RandomisedResponse, exact_epsilon
 from ...mechanisms.faulty import VarianceAsScaleGaussian
 from ...reports import html
@@ -50,13 +49,7 @@ def browser_path() -> str | None:
 
 @contextmanager
 def chromium() -> Iterator[Browser]:
-    """Run a browser without a window.
-
-    Raises
-    ------
-    OptionError
-        If the browser or Playwright is missing.
-    """
+    """Run a browser without a window, or raise an `OptionError` if it or Playwright is missing."""
     path = browser_path()
     if path is None:
         raise OptionError(f"no browser is installed; install one of {', '.join(_NAMES)}.")
@@ -74,18 +67,7 @@ def chromium() -> Iterator[Browser]:
 
 @dataclass(slots=True)
 class Visit:
-    """Record of an opened file.
-
-    Attributes
-    ----------
-    page : Page
-    seconds : float
-        Time until the page was loaded and laid out.
-    complaints : list of str
-        Errors and warnings of the console, and errors of scripts.
-    requests : list of str
-        Requested addresses, except the file itself.
-    """
+    """An opened file: seconds until its layout, complaints of console and scripts, requested addresses."""
 
     page: BrowserPage
     seconds: float
@@ -149,112 +131,73 @@ def choose(utilities: tuple[float, ...], size: int, rng: np.random.Generator) ->
 
 def sample_suite(*, seed: int = 0, jobs: int | None = None) -> Suite:
     """Return audits and statements of every kind and verdict, in about ten seconds."""
+    common: dict[str, Any] = {"alpha": _ALPHA, "seed": seed, "jobs": jobs}
+    entries = []
+    for name, mechanism, (x, y), options in _audits():
+        told = {key: options.pop(key) for key in ("expected", "exact", "note", "accepted") if key in options}
+        given = {"claim": PureDP(1.0), "runs": _RUNS, "keep_datasets": True, **common, **options}
+        entries.append(Entry(name=name, result=check(mechanism, x, y, **given), **told))
+    entries += _statements({"runs": 20_000, **common})
     environment = {"command": "dpaudit bench pictures"}
-    return Suite(title="A report with one of each kind", entries=tuple(_entries(seed, jobs)), environment=environment)
+    return Suite(title="A report with one of each kind", entries=tuple(entries), environment=environment)
 
 
-def _entries(seed: int, jobs: int | None) -> Iterator[Entry]:
-    common: dict[str, Any] = {"runs": _RUNS, "alpha": _ALPHA, "seed": seed, "jobs": jobs, "keep_datasets": True}
-    pure, rows = PureDP(1.0), [1.0] * 3
-    laplace, geometric = LaplaceMechanism(epsilon=1.0), GeometricMechanism(epsilon=1.0)
-    gaussian = GaussianMechanism(epsilon=1.0, delta=1e-3)
+def _audits() -> list[tuple[str, Any, tuple[Any, Any], dict[str, Any]]]:
+    """Return name, mechanism, pair and options of each audit, by default of the claim of 1-DP."""
+    laplace, geometric, coin = LaplaceMechanism(1.0), GeometricMechanism(1.0), RandomisedResponse(epsilon=1.0, k=3)
+    gaussian, wide = GaussianMechanism(epsilon=1.0, delta=1e-3), VarianceAsScaleGaussian(epsilon=8.0, delta=1e-3)
+    mu, whole_rows, answers, colours = 1.0 / gaussian.scale, [1.0] * 3, (0.0, 1.0), ["red", "red", "green"]
+    refuted: dict[str, Any] = {"expected": Verdict.REFUTED}
+    kept: dict[str, Any] = {"expected": Verdict.NOT_REFUTED}
+    unclear: dict[str, Any] = {"expected": Verdict.INCONCLUSIVE}
+    rows, real, step, removed = AddRemove(), Within("l2"), Within("l1"), (whole_rows, whole_rows[:-1])
+    few = refuted | {"adjacency": rows, "exact": 1.25}
+    little = few | {"bins": 32, "claim_source": "the docstring of noisy_count"}
+    tight = kept | {"adjacency": step, "exact": 1.0}
+    stated = tight | {"bins": 32, "claim_source": "LaplaceMechanism(epsilon=1.0).claim"}
+    response = kept | {
+        "adjacency": Local(),
+        "bins": 8,
+        "exact": exact_epsilon(coin.distribution(0), coin.distribution(1)),
+    }
+    approximate = kept | {"claim": ApproxDP(1.0, 1e-3), "adjacency": real, "bins": 32}
+    squared = refuted | {"claim": ApproxDP(8.0, 1e-3), "adjacency": real, "runs": 500_000}
+    half = refuted | {"claim": ZeroConcentratedDP(mu**2 / 4), "adjacency": real, "exact": mu**2 / 2}
+    moved = refuted | {"adjacency": Replace(), "exact": 2.0, "accepted": _ACCEPTED}
+    return [
+        ("a count with too little noise", noisy_count, removed,
+            little | {"note": "The scale is .8 of sensitivity/epsilon."}),
+        ("Laplace mechanism", laplace, answers, stated),
+        ("randomised response", coin, (0, 1), response),
+        ("Gaussian mechanism", gaussian, answers, approximate),
+        ("Gaussian with the variance as scale", wide, answers, squared),
+        ("the same as Gaussian DP", gaussian, answers, {"claim": GaussianDP(mu), "adjacency": real, "exact": mu}),
+        ("Gaussian mechanism, zCDP claim at half the true ρ", gaussian, answers, half),
+        ("a count, stopped early", noisy_count, removed, few | {"sequential": True}),
+        ("Laplace, to the end", laplace, answers, tight | {"sequential": True}),
+        *((f"geometric at distance {k}", geometric, (0, k), tight | {"distance": k}) for k in (1, 2, 3, 4)),
+        ("a count with a floating-point leak", naive_count, ([], [1.0]),
+            kept | {"adjacency": rows, "runs": 4 * _RUNS, "exact": 1.0}),
+        ("a histogram claimed for replaced rows", histogram, (colours, ["red", "blue", "green"]), moved),
+        ("a colour or None", colour_or_none, (colours, colours[:-1]),
+            refuted | {"adjacency": rows, "runs": 20_000, "exact": np.inf}),
+        ("too few runs for the requested excess", laplace, answers, unclear | {"runs": 2_000, "detect": 0.01}),
+        ("blocks that repeat", frozen, answers, {**unclear}),
+    ]  # fmt: skip
 
-    def audited(name: str, mechanism: Any, x: Any, y: Any, claim: Any, **options: Any) -> Entry:
-        more = {key: options.pop(key) for key in ("expected", "exact", "note", "accepted") if key in options}
-        return Entry(name=name, result=check(mechanism, x, y, claim=claim, **{**common, **options}), **more)
 
-    yield audited(
-        "a count with too little noise", noisy_count, rows, rows[:-1], pure, adjacency=AddRemove(), cells=32,
-        expected=Verdict.REFUTED, exact=1.25, claim_source="the docstring of noisy_count",
-        note="The scale is .8 of sensitivity/epsilon.",
-    )  # fmt: skip
-    yield audited(
-        "Laplace mechanism", laplace, 0.0, 1.0, pure, adjacency=Within("l1"), cells=32, expected=Verdict.NOT_REFUTED,
-        exact=1.0, claim_source="LaplaceMechanism(epsilon=1.0).claim",
-    )  # fmt: skip
-    coin = RandomisedResponse(epsilon=1.0, k=3)
-    yield audited(
-        "randomised response", coin, 0, 1, pure, adjacency=Local(), cells=8, expected=Verdict.NOT_REFUTED,
-        exact=exact_epsilon(coin.distribution(0), coin.distribution(1)),
-    )  # fmt: skip
-    approx = ApproxDP(1.0, 1e-3)
-    yield audited(
-        "Gaussian mechanism", gaussian, 0.0, 1.0, approx, adjacency=Within("l2"), cells=32,
-        expected=Verdict.NOT_REFUTED,
-    )  # fmt: skip
-    yield audited(
-        "Gaussian with the variance as scale", VarianceAsScaleGaussian(epsilon=8.0, delta=1e-3), 0.0, 1.0,
-        ApproxDP(8.0, 1e-3), adjacency=Within("l2"), expected=Verdict.REFUTED, runs=500_000,
-    )  # fmt: skip
-    mu = 1.0 / gaussian.scale
-    yield audited("the same as Gaussian DP", gaussian, 0.0, 1.0, GaussianDP(mu), adjacency=Within("l2"), exact=mu)
-    yield audited(
-        "Gaussian mechanism, zCDP claim at half the true ρ", gaussian, 0.0, 1.0, ZeroConcentratedDP(mu**2 / 4),
-        adjacency=Within("l2"), expected=Verdict.REFUTED, exact=mu**2 / 2,
-    )  # fmt: skip
-    yield audited(
-        "a count, stopped early", noisy_count, rows, rows[:-1], pure, adjacency=AddRemove(), sequential=True,
-        expected=Verdict.REFUTED, exact=1.25,
-    )  # fmt: skip
-    yield audited(
-        "Laplace, to the end", laplace, 0.0, 1.0, pure, adjacency=Within("l1"), sequential=True, exact=1.0,
-        expected=Verdict.NOT_REFUTED,
-    )  # fmt: skip
-    for distance in (1, 2, 3, 4):
-        yield audited(
-            f"geometric at distance {distance}", geometric, 0, distance, pure, adjacency=Within("l1"),
-            distance=distance, exact=1.0, expected=Verdict.NOT_REFUTED,
-        )  # fmt: skip
-    yield audited(
-        "a count whose low bits leak", naive_count, [], [1.0], pure, adjacency=AddRemove(), runs=4 * _RUNS, exact=1.0,
-        expected=Verdict.NOT_REFUTED,
-    )  # fmt: skip
-    colours = ["red", "red", "green"]
-    yield audited(
-        "a histogram claimed for replaced rows", histogram, colours, ["red", "blue", "green"], pure,
-        adjacency=Replace(), expected=Verdict.REFUTED, exact=2.0, accepted=_ACCEPTED,
-    )  # fmt: skip
-    yield audited(
-        "a colour or None", colour_or_none, colours, colours[:-1], pure, adjacency=AddRemove(), runs=20_000,
-        expected=Verdict.REFUTED, exact=np.inf,
-    )  # fmt: skip
-    yield audited(
-        "too few runs for the resolution", laplace, 0.0, 1.0, pure, runs=2_000, resolution=0.01,
-        expected=Verdict.INCONCLUSIVE,
-    )  # fmt: skip
-    yield audited("blocks that repeat", frozen, 0.0, 1.0, pure, expected=Verdict.INCONCLUSIVE)
-    statistics: dict[str, Any] = {"runs": 20_000, "alpha": _ALPHA, "seed": seed, "jobs": jobs}
-    yield Entry(
-        name="noise of the right distribution",
-        result=check_noise(laplace, 0.0, noise=LaplaceNoise(scale=1.0), answer=0.0, **statistics),
-        expected=Verdict.NOT_REFUTED,
-    )
+def _statements(options: dict[str, Any]) -> list[Entry]:
+    """Return checks of noise and of a slope."""
+    right, steps = GaussianNoise(sigma=GaussianMechanism(epsilon=8.0, delta=1e-3).scale), (0.0, 1.0, 2.0, 3.0, 4.0)
     wrong = VarianceAsScaleGaussian(epsilon=8.0, delta=1e-3)
-    yield Entry(
-        name="noise of a wrong scale",
-        result=check_noise(
-            wrong,
-            0.0,
-            noise=GaussianNoise(sigma=GaussianMechanism(epsilon=8.0, delta=1e-3).scale),
-            answer=0.0,
-            **statistics,
-        ),
-        expected=Verdict.REFUTED,
-    )
-    steps = (0.0, 1.0, 2.0, 3.0, 4.0)
-    yield Entry(
-        name="slope of an exponential mechanism",
-        result=check_slope(choose, steps, steps, epsilon=1.0, **statistics),
-        expected=Verdict.REFUTED,
-        exact=1.0,
-    )
-
-
-def suite_of(audits: int, suite: Suite) -> Suite:
-    """Return a suite of `audits` entries that repeats the entries of another suite under new names."""
-    names = [(index, suite.entries[index % len(suite.entries)]) for index in range(audits)]
-    entries = tuple(dataclasses.replace(entry, name=f"{entry.name} {index + 1}") for index, entry in names)
-    return dataclasses.replace(suite, title=f"A report of {audits:,} audits", entries=entries)
+    laplace = check_noise(LaplaceMechanism(1.0), 0.0, noise=LaplaceNoise(scale=1.0), answer=0.0, **options)
+    scale = check_noise(wrong, 0.0, noise=right, answer=0.0, **options)
+    slope = check_slope(choose, steps, steps, epsilon=1.0, **options)
+    return [
+        Entry(name="noise of the right distribution", result=laplace, expected=Verdict.NOT_REFUTED),
+        Entry(name="noise of a wrong scale", result=scale, expected=Verdict.REFUTED),
+        Entry(name="slope of an exponential mechanism", result=slope, expected=Verdict.REFUTED, exact=1.0),
+    ]
 
 
 _MARGIN: PdfMargins = {"top": "15mm", "bottom": "15mm", "left": "15mm", "right": "15mm"}

@@ -9,7 +9,6 @@ import statistics
 import tempfile
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -17,8 +16,8 @@ from unittest import mock
 
 from ...audit.procedures.check_equivalence import check_equivalence
 from ...audit.records.json_codec import load
-from ...audit.results.audit_result import Verdict
-from ...audit.results.canary_result import CanaryResult
+from ...audit.records.suite import Entry
+from ...audit.results.verdict import Verdict
 from ...mechanisms import GeometricMechanism, LaplaceMechanism
 from ..catalogue.entries import entries
 from ..catalogue.fault import Fault
@@ -38,27 +37,12 @@ from .measure import (
 # Sessions of pytest: rate of failed sessions over correct mechanisms, and detection of planted bugs.
 
 BUGS = (
-    "sensitivity-understated",
-    "replace-half-sensitivity",
-    "scale-epsilon",
-    "deviation-as-scale",
-    "best-of-draws",
-    "noise-one-sided",
-    "redrawn-until-nonnegative",
-    "seed-from-the-data",
-    "ratio-squared",
-    "clamped-to-the-rows",
-    "variance-as-deviation",
-    "domain-not-clipped",
-    "rho-for-epsilon",
-    "clipped-by-the-layer",
-    "exponential-without-two",
-    "noisy-max-without-two",
-    "sparse-vector-no-query-noise",
-    "truth-among-the-lies",
-    "histogram-for-replaced-rows",
-    "none-for-small-groups",
-)
+    "sensitivity-understated", "replace-half-sensitivity", "scale-epsilon", "deviation-as-scale", "best-of-draws",
+    "noise-one-sided", "redrawn-until-nonnegative", "seed-from-the-data", "ratio-squared", "clamped-to-the-rows",
+    "variance-as-deviation", "domain-not-clipped", "rho-for-epsilon", "clipped-by-the-layer",
+    "exponential-without-two", "noisy-max-without-two", "sparse-vector-no-query-noise", "truth-among-the-lies",
+    "histogram-for-replaced-rows", "none-for-small-groups",
+)  # fmt: skip
 """Faults of the catalogue from every family that audits of a hundred thousand runs can cover."""
 _VARIANTS = 17  # bugs whose correct versions are audited
 # The best events are rare, so that audits with few runs are inconclusive.
@@ -81,15 +65,21 @@ def right() -> dict[str, Case]:
     for subject in subjects():
         pair = subject.mechanism, subject.x, subject.y
         more = {"runs": _MORE_RUNS} if subject.name in _RARE else {}
-        cases[f"{subject.name}, sequential"] = _of_pair(*pair, claim=subject.claim, bits=False, **more)
+        cases[f"{subject.name}, sequential"] = _of_pair(*pair, claim=subject.claim, floating_point="ignore", **more)
         if subject.name in _FIXED:
-            cases[f"{subject.name}, fixed size"] = _of_pair(*pair, claim=subject.claim, bits=False, sequential=False)
+            cases[f"{subject.name}, fixed size"] = _of_pair(
+                *pair, claim=subject.claim, floating_point="ignore", sequential=False
+            )
     variants = [fault for fault in entries() if fault.name in {*BUGS} - _SLOW - _RARE and fault.correct is not None]
     for fault in variants[:_VARIANTS]:
         cases[f"correct variant of {fault.name}"] = _of_fault(fault, "correct")
     laplace, geometric = LaplaceMechanism(1.0), GeometricMechanism(1.0)
-    cases["laplace at half of its claim"] = _of_pair(LaplaceMechanism(0.5), 0.0, 1.0, claim=laplace.claim, bits=False)
-    cases["geometric at half of its claim"] = _of_pair(GeometricMechanism(0.5), 0, 1, claim=geometric.claim, bits=False)
+    cases["laplace at half of its claim"] = _of_pair(
+        LaplaceMechanism(0.5), 0.0, 1.0, claim=laplace.claim, floating_point="ignore"
+    )
+    cases["geometric at half of its claim"] = _of_pair(
+        GeometricMechanism(0.5), 0, 1, claim=geometric.claim, floating_point="ignore"
+    )
     cases["laplace, pair searched"] = _searched(laplace, [(0.0, 1.0), (1.0, 0.0)])
     cases["geometric, pair searched"] = _searched(geometric, [(0, 1), (1, 0)])
     cases["laplace, same distribution"] = _compared(laplace)
@@ -101,24 +91,22 @@ def _of_pair(mechanism: Any, x: Any, y: Any, **options: Any) -> Case:
 
 
 def _of_fault(fault: Fault, which: str) -> Case:
-    return _of_pair(
-        getattr(fault, which),
-        fault.x,
-        fault.y,
-        claim=fault.claim,
-        adjacency=fault.adjacency,
-        distance=fault.distance,
-        bits=fault.bits,
-    )
+    options = {
+        "claim": fault.claim,
+        "adjacency": fault.adjacency,
+        "distance": fault.distance,
+        "floating_point": fault.floating_point,
+    }
+    return _of_pair(getattr(fault, which), fault.x, fault.y, **options)
 
 
 def _searched(mechanism: Any, pairs: list[Any]) -> Case:
     claim = mechanism.claim
-    return lambda dp_audit: dp_audit(mechanism, neighbours=pairs, claim=claim, search_runs=800, bits=False)
+    return lambda dp_audit: dp_audit(mechanism, neighbours=pairs, claim=claim, search_runs=800, floating_point="ignore")
 
 
 def _compared(mechanism: Any) -> Case:
-    return lambda dp_audit: dp_audit.check(check_equivalence, mechanism, mechanism, 0, bits=False)
+    return lambda dp_audit: dp_audit.check(check_equivalence, mechanism, mechanism, 0, floating_point="ignore")
 
 
 _SESSION_RUNS, _BUG_RUNS, _BUG_SEEDS = 2_000, 100_000, 20
@@ -136,17 +124,7 @@ def test_audit(name, dp_audit):
 """
 
 
-@dataclass(frozen=True, slots=True)
-class _Audited:
-    """Audit in a session."""
-
-    test: str
-    verdict: Verdict
-    runs: int
-    seconds: float
-
-
-def _session(which: str, names: str, *options: str) -> tuple[int, list[_Audited]]:
+def _session(which: str, names: str, *options: str) -> tuple[int, list[Entry]]:
     """Run a session of pytest in this process; return its exit status and its audits."""
     import pytest
 
@@ -164,12 +142,7 @@ def _session(which: str, names: str, *options: str) -> tuple[int, list[_Audited]
                 [*fixed, "-c", os.devnull, f"--dp-audit-report={results}", *options, str(path)],
                 plugins=[plugin],
             )
-        found = [
-            _Audited(entry.name, entry.result.verdict, entry.result.runs, float(entry.result.environment["seconds"]))
-            for entry in load(results).entries
-            if not isinstance(entry.result, CanaryResult)
-        ]
-    return int(status), found
+        return int(status), list(load(results).entries)
 
 
 def _sessions(effort: Effort, alpha: float, seeds: range) -> Counter[str]:
@@ -180,8 +153,8 @@ def _sessions(effort: Effort, alpha: float, seeds: range) -> Counter[str]:
         every = effort.either(_QUICK_EVERY, 1)
         status, found = _session("right", f"sorted(CASES)[::{every}]", *options, "--dp-audit-budget=0.9")
         counts["red"] += status != 0
-        counts["refuted"] += sum(one.verdict is Verdict.REFUTED for one in found)
-        counts["unclear"] += sum(one.verdict is Verdict.INCONCLUSIVE for one in found)
+        counts["refuted"] += sum(one.result.verdict is Verdict.REFUTED for one in found)
+        counts["unclear"] += sum(one.result.verdict is Verdict.INCONCLUSIVE for one in found)
         counts["audits"] += len(found)
     return counts
 
@@ -205,7 +178,8 @@ def _bug(name: str, seed: int) -> tuple[bool, int, float]:
     """Return whether the test of a bug fails, the runs and the seconds."""
     options = (f"--dp-audit-seed={seed}", f"--dp-audit-runs={_BUG_RUNS}")
     status, (found,) = _session("bugs", repr([name]), *options)
-    return status == 1 and found.verdict is Verdict.REFUTED, found.runs, found.seconds
+    result: Any = found.result
+    return status == 1 and result.is_refuted, result.runs, float(result.environment["seconds"])
 
 
 def _bug_cells(effort: Effort, seeds: Seeds, name: str) -> Figures:
@@ -220,17 +194,12 @@ def _bug_cells(effort: Effort, seeds: Seeds, name: str) -> Figures:
     }, [at_least("detection rate", failed, 1)]
 
 
+_COUNTS = ("sessions", "red", "refuted", "unclear", "audits")
+_ROWS = {f"{alpha:g}": (alpha,) for alpha in (1e-5, 0.01)}
+
 TABLES = (
     Table(
-        name="sessions",
-        number=15,
-        rows={f"{alpha:g}": (alpha,) for alpha in (1e-5, 0.01)},
-        count=_sessions,
-        measure=_session_cells,
-        counts=("sessions", "red", "refuted", "unclear", "audits"),
-        audits=1_000,
-        batch=10,
-        quick=("1e-05",),
+        "sessions", 15, _ROWS, _session_cells, count=_sessions, counts=_COUNTS, audits=1_000, batch=10, quick=("1e-05",)
     ),
-    Table(name="planted", number=16, rows=by_name(BUGS), measure=_bug_cells, quick=("scale-epsilon",)),
+    Table("planted", 16, by_name(BUGS), _bug_cells, quick=("scale-epsilon",)),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from itertools import islice
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -13,7 +13,6 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import networkx as nx
 import numpy as np
 
-from ...audit.datasets.adjacency import Adjacency
 from ...audit.errors import DatasetError, MechanismError
 from ...audit.replay.replay import replay
 from ...audit.replay.replay_result import ReplayResult, ReplayVerdict
@@ -49,12 +48,9 @@ from ...mechanisms import (
 )
 from ..catalogue.entries import entries
 from ..catalogue.fault import Fault
-from ..libraries.defects import Defect, Searched, defects
-from ..libraries.diffprivlib_fits import Fit, diffprivlib_fits
-from ..libraries.diffprivlib_tools import diffprivlib_tools
-from ..libraries.pydp_targets import pydp_subjects
-from ..libraries.target import Subject, release_of
-from .measure import Effort, Figures, Seeds, Table, at_most, timed
+from ..libraries.defects import defects
+from ..libraries.subjects import Subject, diffprivlib_fits, diffprivlib_tools, pydp_subjects, release_of
+from .measure import Effort, Figures, Seeds, Table, at_most, by_name, timed
 
 # What replays say of many pairs: counts of the verdicts, and what the first excess names.
 
@@ -121,35 +117,18 @@ _LEFT_OUT = ("floating point",)  # families of the catalogue: low bits, which re
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Side:
-    """A mechanism with a domain of its datasets, or one pair.
-
-    Attributes
-    ----------
-    make : callable
-    domain : Domain, optional
-    pair : tuple of (x, y), optional
-        A pair that shows the bug, replayed first.
-    adjacency, claim, distance
-        As in `replay`; by default the mechanism's own.
-    """
-
-    make: Callable[[], Any] = field(repr=False)
-    domain: Any = None
-    pair: tuple[Any, Any] | None = None
-    adjacency: Adjacency | None = None
-    claim: Any = None
-    distance: float = 1.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Composite:
-    """A mechanism that is known to break its claim, if there is one, and one that is not."""
+    """A mechanism that is known to break its claim, if there is one, and one that is not.
+
+    The pair of a mechanism shows the bug, and is replayed first. `claim` is by default the mechanism's own.
+    """
 
     name: str
     library: str = ""
-    wrong: Side | None = None
-    right: Side | None = None
+    wrong: Subject | None = None
+    right: Subject | None = None
+    claim: Any = None
+    distance: float = 1.0
     is_slow: bool = False
 
 
@@ -158,60 +137,51 @@ def composites() -> dict[str, Composite]:
     """Return the catalogue, the defects of libraries, and tools, models and aggregates by name."""
     found = (
         *(_of_fault(fault) for fault in entries() if fault.family not in _LEFT_OUT),
-        *(_of_defect(defect) for defect in defects() if defect.by == "values"),
-        *(_of_subject(subject, "diffprivlib") for subject in diffprivlib_tools()),
-        *(_of_fit(fit) for fit in diffprivlib_fits()),
-        *(_of_subject(subject, "pydp") for subject in pydp_subjects()),
+        *(
+            Composite(name=f"defect: {defect.name}", library=defect.library, wrong=defect.broken, right=defect.variant)
+            for defect in defects()
+            if defect.by == "values"
+        ),
+        *(Composite(name=subject.name, library="diffprivlib", right=subject) for subject in diffprivlib_tools()),
+        # A fit that is not known to keep its claim counts as wrong: an excess is then a finding, and no miss.
+        *(
+            Composite(
+                name=fit.name,
+                library="diffprivlib",
+                is_slow=True,
+                right=fit if fit.is_right else None,
+                wrong=None if fit.is_right else fit,
+            )
+            for fit in diffprivlib_fits()
+        ),
+        *(Composite(name=subject.name, library="pydp", right=subject) for subject in pydp_subjects()),
     )
     return {composite.name: composite for composite in found}
 
 
 def _of_fault(fault: Fault) -> Composite:
-    def side(mechanism: Any) -> Side:
-        return Side(
-            make=lambda: mechanism,
-            domain=fault.domain,
-            pair=(fault.x, fault.y),
-            adjacency=fault.adjacency,
-            claim=fault.claim,
-            distance=fault.distance,
-        )
+    name = f"catalogue: {fault.name}"
+
+    def side(mechanism: Any) -> Subject:
+        pair = fault.x, fault.y
+        return Subject(name=name, make=lambda: mechanism, domain=fault.domain, pair=pair, adjacency=fault.adjacency)
 
     right = None if fault.correct is None else side(fault.correct)
-    return Composite(name=f"catalogue: {fault.name}", wrong=side(fault.mechanism), right=right)
+    return Composite(name=name, wrong=side(fault.mechanism), right=right, claim=fault.claim, distance=fault.distance)
 
 
-def _of_defect(defect: Defect) -> Composite:
-    def side(searched: Searched) -> Side:
-        return Side(make=searched.make, domain=searched.domain, adjacency=searched.adjacency)
-
-    name = f"defect: {defect.name}"
-    return Composite(name=name, library=defect.library, wrong=side(defect.broken), right=side(defect.variant))
-
-
-def _of_subject(subject: Subject, library: str) -> Composite:
-    return Composite(name=subject.name, library=library, right=Side(make=subject.make, domain=subject.domain))
-
-
-def _of_fit(fit: Fit) -> Composite:
-    """A model that is not known to keep its claim counts as wrong: an excess is then a finding, and no miss."""
-    side = Side(make=fit.make, domain=fit.domain)
-    kind = {"right": side} if fit.is_right else {"wrong": side}
-    return Composite(name=fit.name, library="diffprivlib", is_slow=True, **kind)
-
-
-def _replayed(side: Side, count: int, seed: int) -> tuple[Verdicts, int, float]:
+def _replayed(composite: Composite, side: Subject, count: int, seed: int) -> tuple[Verdicts, int, float]:
     """Return the verdicts, their number and the seconds: the pair of the bug, usual patterns, and random pairs."""
     mechanism = side.make()
     adjacency = getattr(mechanism, "adjacency", None) if side.adjacency is None else side.adjacency
     pairs = [] if side.pair is None else [side.pair]
     if side.domain is not None:
-        source = pairs_of(side.domain, adjacency, side.distance, seed)
-        pool = Pool(source, adjacency, side.distance, seed, getattr(mechanism, "check_pair", None))
+        source = pairs_of(side.domain, adjacency, composite.distance, seed)
+        pool = Pool(source, adjacency, composite.distance, seed, getattr(mechanism, "check_pair", None))
         found = [*islice(pool.patterns(count), count // 2)]
         found += [*pool.drawn(count - len(found) - len(pairs))]
         pairs += [(each.x, each.y) for each in found]
-    options = {"adjacency": side.adjacency, "claim": side.claim, "distance": side.distance}
+    options = {"adjacency": side.adjacency, "claim": composite.claim, "distance": composite.distance}
     counted, seconds = timed(verdicts, mechanism, pairs, seed, **options)
     return counted, len(pairs), seconds
 
@@ -227,7 +197,7 @@ def _composite_cells(effort: Effort, seeds: Seeds, name: str) -> Figures:
             if side is None:
                 cells |= {f"{kind}_{each}": None for each in ("pairs", "excess", "bounded", "open", "raised")}
                 continue
-            found, number, taken = _replayed(side, count, seed)
+            found, number, taken = _replayed(composite, side, count, seed)
             pairs, seconds = pairs + number, seconds + taken
             cells |= {f"{kind}_pairs": number, f"{kind}_excess": found.excess, f"{kind}_bounded": found.bounded}
             cells |= {f"{kind}_open": found.open, f"{kind}_raised": found.raised}
@@ -381,24 +351,15 @@ def _findings_cells(effort: Effort, total: Counter[str], name: str) -> Figures:
     return {"mechanism": name, "claim": str(_subject(name)[0].claim), **counts}, targets
 
 
+_SINGLE = by_name([*REFERENCES, *(fit.name for fit in diffprivlib_fits() if fit.is_right)])
+
 TABLES = (
     Table(
-        name="false-findings",
-        number=37,
-        rows={name: (name,) for name in [*REFERENCES, *(fit.name for fit in diffprivlib_fits() if fit.is_right)]},
-        count=_counts,
-        measure=_findings_cells,
-        counts=_COUNTS,
-        audits=1_000,
-        quick=("LaplaceMechanism", "SparseVector"),
-        library=lambda name: "" if name in REFERENCES else "diffprivlib",
+        "false-findings", 37, _SINGLE, _findings_cells, count=_counts, counts=_COUNTS, audits=1_000,
+        quick=("LaplaceMechanism", "SparseVector"), library=lambda name: "" if name in REFERENCES else "diffprivlib",
     ),
     Table(
-        name="composites",
-        number=38,
-        rows={name: (name,) for name in composites()},
-        measure=_composite_cells,
-        quick=("catalogue: scale-epsilon", "mean", "Count"),
+        "composites", 38, by_name(composites()), _composite_cells, quick=("catalogue: scale-epsilon", "mean", "Count"),
         library=lambda name: composites()[name].library,
     ),
-)
+)  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 from functools import partial
@@ -22,7 +23,6 @@ from .measure import (
     at_least,
     at_most,
     at_most_by_chance,
-    by_name,
     in_batches,
 )
 
@@ -71,62 +71,50 @@ class CrowdedNoise:
         return np.concatenate([first[:, None], vectors[:, 1:]], axis=1)
 
 
-@dataclass(frozen=True, slots=True)
-class _ExcessCase:
-    where: str
-    epsilon: float
-    q: float
-    is_sequential: bool
-
-    @property
-    def name(self) -> str:
-        return f"{self.where}, {self.epsilon:g}, {self.q:g}, {'sequential' if self.is_sequential else 'fixed'}"
-
-    def mechanism(self, errors: float, runs: int) -> CrowdedNoise:
-        """The noise that exceeds the claim by this number of standard errors of `runs` runs."""
-        allowed = p = math.exp(self.epsilon) * self.q
-        for _ in range(50):  # the standard error depends on p
-            variance = p * (1 - p) + math.exp(2 * self.epsilon) * self.q * (1 - self.q)
-            p = allowed + errors * math.sqrt(variance / runs)
-        return CrowdedNoise(self.where, p, self.q)
-
-
 _ALONE = (
     *((where, 0.0, q) for where in _PLACES for q in (0.3, 0.05)),
     *((where, epsilon, 0.05) for where in _PLACES[:2] for epsilon in (0.1, 1.0)),
     ("interval", 0.0, 0.005),
 )
-_EXCESS_CASES = {
-    case.name: case
-    for case in (
-        *(_ExcessCase(*setting, is_sequential) for is_sequential in (False, True) for setting in _ALONE),
-        *(_ExcessCase(where, epsilon, 0.05, False) for where in _STATISTICS for epsilon in (0.0, 1.0)),
-        *(_ExcessCase(where, 0.0, 0.05, True) for where in _STATISTICS),
+_EXCESS_ROWS = {
+    f"{where}, {epsilon:g}, {q:g}, {kind}": (where, epsilon, q, kind)
+    for where, epsilon, q, kind in (
+        *((*setting, kind) for kind in ("fixed", "sequential") for setting in _ALONE),
+        *((where, epsilon, 0.05, "fixed") for where in _STATISTICS for epsilon in (0.0, 1.0)),
+        *((where, 0.0, 0.05, "sequential") for where in _STATISTICS),
     )
 }
 
 
+def _crowded(where: str, epsilon: float, q: float, errors: float, runs: int) -> CrowdedNoise:
+    """The noise that exceeds the claim by this number of standard errors of `runs` runs."""
+    allowed = p = math.exp(epsilon) * q
+    for _ in range(50):  # the standard error depends on p
+        variance = p * (1 - p) + math.exp(2 * epsilon) * q * (1 - q)
+        p = allowed + errors * math.sqrt(variance / runs)
+    return CrowdedNoise(where, p, q)
+
+
 def _excess_found(mechanism: Any, epsilon: float, runs: int, is_sequential: bool, seeds: range) -> list[bool]:
-    audit = partial(check, mechanism, claim=PureDP(epsilon), runs=runs, alpha=ALPHA, jobs=1, bits=False)
+    audit = partial(check, mechanism, claim=PureDP(epsilon), runs=runs, alpha=ALPHA, jobs=1, floating_point="ignore")
     pairs = [(1, 0) if seed % 2 else (0, 1) for seed in seeds]
     return [
         audit(*pair, seed=seed, sequential=is_sequential).is_refuted for pair, seed in zip(pairs, seeds, strict=True)
     ]
 
 
-def _excess_cells(effort: Effort, seeds: Seeds, name: str) -> Figures:
-    case = _EXCESS_CASES[name]
+def _excess_cells(effort: Effort, seeds: Seeds, where: str, epsilon: float, q: float, kind: str) -> Figures:
     audits, runs = effort.either(1, _AUDITS), effort.either(_QUICK_RUNS, _RUNS)
     shares = []
     for errors in (0, _ERRORS):
-        arguments = (case.mechanism(errors, runs), case.epsilon, runs, case.is_sequential)
+        arguments = (_crowded(where, epsilon, q, errors, runs), epsilon, runs, kind == "sequential")
         found = in_batches(_excess_found, arguments, seeds(audits, 10_000 * errors), _BATCH, effort.jobs)
         shares.append(sum(found) / audits)
     cells: dict[str, Value] = {
-        "place": case.where,
-        "epsilon": case.epsilon,
-        "q": case.q,
-        "kind": "sequential" if case.is_sequential else "fixed",
+        "place": where,
+        "epsilon": epsilon,
+        "q": q,
+        "kind": kind,
         "correct": shares[0],
         "found": shares[1],
     }
@@ -165,65 +153,41 @@ class LeakyLaplace:
         return np.where(rng.random(size) < self.probability, leak, noisy)
 
 
-@dataclass(frozen=True, slots=True)
-class _LeakCase:
-    place: str
-    probability: float
-    alpha: float
-
-    @property
-    def name(self) -> str:
-        return f"{self.place}, {self.probability:g}, {self.alpha:g}"
-
-
-_LEAK_CASES = {
-    case.name: case
-    for case in (
-        _LeakCase(place, probability, alpha)
-        for place in _LEAK_PLACES
-        for probability in _PROBABILITIES
-        for alpha in _MOST_TIMES
-    )
+_LEAK_ROWS = {
+    f"{place}, {probability:g}, {alpha:g}": (place, probability, alpha)
+    for place, probability, alpha in itertools.product(_LEAK_PLACES, _PROBABILITIES, _MOST_TIMES)
 }
 
 
 def _taken(place: str, probability: float, alpha: float, runs: int, sequential: bool, seeds: range) -> list[float]:
-    audits = (
-        check(
-            LeakyLaplace(probability, place),
-            0.0,
-            1.0,
-            claim=PureDP(1.0),
-            runs=runs,
-            alpha=alpha,
-            seed=seed,
-            jobs=1,
-            bits=False,
-            sequential=sequential,
-            resolution=1.0,
-        )
-        for seed in seeds
-    )
+    options: dict[str, Any] = {
+        "claim": PureDP(1.0),
+        "runs": runs,
+        "alpha": alpha,
+        "jobs": 1,
+        "floating_point": "ignore",
+    }
+    options |= {"sequential": sequential, "detect": 1.0}
+    audits = (check(LeakyLaplace(probability, place), 0.0, 1.0, seed=seed, **options) for seed in seeds)
     return [float(result.runs) if result.is_refuted else math.inf for result in audits]
 
 
-def _leak_cells(effort: Effort, seeds: Seeds, name: str) -> Figures:
-    case, audits = _LEAK_CASES[name], effort.either(1, _AUDITS)
-    unit = 3.0 * math.log(1.0 / case.alpha) / case.probability
-    leak = (case.place, case.probability, case.alpha)
+def _leak_cells(effort: Effort, seeds: Seeds, place: str, probability: float, alpha: float) -> Figures:
+    audits, leak = effort.either(1, _AUDITS), (place, probability, alpha)
+    unit = 3.0 * math.log(1.0 / alpha) / probability
     taken = in_batches(_taken, (*leak, int(_CAP_TIMES * unit), True), seeds(audits), _BATCH, effort.jobs)
     median = float(np.quantile(taken, 0.5, method="inverted_cdf"))
     cells: dict[str, Value] = {
-        "place": case.place,
-        "probability": case.probability,
-        "alpha": case.alpha,
+        "place": place,
+        "probability": probability,
+        "alpha": alpha,
         "median": median,
         "times": median / unit,
         "fixed": None,
         "sequential": None,
     }
-    targets = [] if effort.is_quick else [at_most("median as a multiple", median / unit, _MOST_TIMES[case.alpha])]
-    if (case.probability, case.alpha) == (_SHARE_PROBABILITY, _SHARE_ALPHA):
+    targets = [] if effort.is_quick else [at_most("median as a multiple", median / unit, _MOST_TIMES[alpha])]
+    if (probability, alpha) == (_SHARE_PROBABILITY, _SHARE_ALPHA):
         for kind, sequential in (("fixed", False), ("sequential", True)):
             fresh = seeds(audits, 100_000 * (1 + sequential))
             found = in_batches(_taken, (*leak, _RUNS, sequential), fresh, _BATCH, effort.jobs)
@@ -232,13 +196,9 @@ def _leak_cells(effort: Effort, seeds: Seeds, name: str) -> Figures:
     return cells, targets
 
 
+_EXCESS_QUICK = ("value, 0, 0.05, sequential", "interval of a norm, 0, 0.05, fixed")
+
 TABLES = (
-    Table(
-        name="small-excesses",
-        number=48,
-        rows=by_name(_EXCESS_CASES),
-        measure=_excess_cells,
-        quick=("value, 0, 0.05, sequential", "interval of a norm, 0, 0.05, fixed"),
-    ),
-    Table(name="rare-leaks", number=25, rows=by_name(_LEAK_CASES), measure=_leak_cells, quick=("beyond, 0.01, 0.05",)),
+    Table("small-excesses", 48, _EXCESS_ROWS, _excess_cells, quick=_EXCESS_QUICK),
+    Table("rare-leaks", 25, _LEAK_ROWS, _leak_cells, quick=("beyond, 0.01, 0.05",)),
 )

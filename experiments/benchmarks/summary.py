@@ -11,11 +11,12 @@ from typing import Any, TypeAlias
 
 from ...audit.errors import RecordError
 from ...audit.printing import rounded_down
-from ..published.google_cases.all_cases import REJECTED
+from ..published.google_cases.cases import REJECTED
 from .detection import LEAK_RUNS
 from .measure import Row, is_met, load_record, words
 
 Cells: TypeAlias = dict[str, Any]
+Rows: TypeAlias = Iterable[Sequence[Any]]
 _TEXTS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("summary.toml").read_text(encoding="utf-8"))
 TRIALS: dict[str, dict[str, Any]] = _TEXTS["statdp_trials"]
 """What StatDP took for each of its mechanisms."""
@@ -39,13 +40,7 @@ class Measured:
             self.tables |= load_record(folder / f"{name}.json")
 
     def rows(self, table: str, keys: Iterable[str] | None = None) -> list[Cells]:
-        """Return the figures of the rows with the given keys, by default of all rows.
-
-        Raises
-        ------
-        RecordError
-            If a row was not measured.
-        """
+        """Return the figures of rows, by default of all; a `RecordError` says which was not measured."""
         rows = self.tables.get(table, {})
         wanted = list(rows if keys is None else keys)
         missing = [key for key in wanted if key not in rows]
@@ -66,21 +61,27 @@ def summary(folder: Path) -> str:
     """Return the page in Markdown."""
     measured = Measured(folder)
     sections = [
-        "\n\n".join(
-            [
-                f"## {each['title']}",
-                f"{each['about']} [Rows]({each['file']}.json).",
-                _table(*_TABLES[each["title"]](measured)),
-            ]
-        )
+        f"## {each['title']}\n\n{each['about']} [Rows]({each['file']}.json).\n\n{_section_table(measured, each)}"
         for each in _TEXTS["section"]
     ]
-    tools = f"## Comparison with other tools\n\n{_COMPARED}\n\n{_table(*_comparison(measured))}"
+    compared = _table("question | other tools | dpaudit", _comparison(measured))
+    tools = f"## Comparison with other tools\n\n{_COMPARED}\n\n{compared}"
     missed = "\n".join(f"- {line}" for line in misses(measured)) or "None."
     return "\n".join([_HEAD, tools, *sections, f"## Where dpaudit misses\n\n{_MISSED}\n\n{missed}\n"])
 
 
-def _table(header: str, rows: Iterable[Sequence[Any]]) -> str:
+def _section_table(measured: Measured, section: dict[str, str]) -> str:
+    """Return the table of a section, whose rows are shown as they are or computed by a function below."""
+    if "row" in section:
+        cells = section["row"].split(" | ")
+        shown = [row for row in measured.rows(section["table"]) if "having" not in section or section["having"] in row]
+        rows: Rows = [[cell.format_map(row) for cell in cells] for row in shown]
+    else:
+        rows = _ROWS[section["title"]](measured)
+    return _table(section["columns"], rows)
+
+
+def _table(header: str, rows: Rows) -> str:
     lines = [f"| {header} |", "|" + "---|" * (header.count(" | ") + 1)]
     lines += ["| " + " | ".join(str(cell).replace("|", "\\|") for cell in row) + " |" for row in rows]
     return "\n".join(lines) + "\n"
@@ -166,72 +167,48 @@ def figures(measured: Measured) -> dict[str, Any]:
     }
 
 
-Table: TypeAlias = tuple[str, list[Sequence[Any]]]
-
-
-def _comparison(measured: Measured) -> Table:
+def _comparison(measured: Measured) -> Rows:
     ours = figures(measured)
-    lines = [
-        (line["question"], f"{line['others']} [{line['source']}]", line["ours"].format_map(ours))
-        for line in _TEXTS["comparison"]
-    ]
-    return "question | other tools | dpaudit", [*lines]
+    for line in _TEXTS["comparison"]:
+        yield line["question"], f"{line['others']} [{line['source']}]", line["ours"].format_map(ours)
 
 
 # Statistics.
 
 
-def _false_alarms(measured: Measured) -> Table:
-    kinds = measured.grouped("false-alarms", "kind")
-    names = [row["subject"] for row in next(iter(kinds.values()))]
-    by_kind = [{row["subject"]: row for row in rows} for rows in kinds.values()]
-    rows = [(name, by_kind[0][name]["claim"], *(_interval(each[name]) for each in by_kind)) for name in names]
-    return " | ".join(["mechanism", "claim", *kinds]), [*rows]
+def _false_alarms(measured: Measured) -> Rows:
+    for name, rows in measured.grouped("false-alarms", "subject").items():
+        by_kind = {row["kind"]: _interval(row) for row in rows}
+        yield name, rows[0]["claim"], *(by_kind[kind] for kind in ("fixed size", "sequential", "sequential, short"))
 
 
-def _sizes(measured: Measured) -> Table:
-    rows = []
+def _sizes(measured: Measured) -> Rows:
     for alpha, found in measured.grouped("sizes", "alpha").items():
         worst = max(found, key=lambda row: float(row["largest"]))
-        rows.append((alpha, len(found), f"{worst['largest']:.4f}", worst["claim"]))
-    return "alpha | claims | largest size | of the claim", [*rows]
+        yield alpha, len(found), f"{worst['largest']:.4f}", worst["claim"]
 
 
-def _coverage(measured: Measured) -> Table:
-    rows = [
-        (row["distribution"], row["outcomes"], f"{row['runs']:,}", _interval(row)) for row in measured.rows("coverage")
-    ]
-    return "log ratios | outcomes | runs | coverage", [*rows]
-
-
-def _refutation(measured: Measured) -> Table:
-    rows: list[Sequence[Any]] = []
+def _refutation(measured: Measured) -> Rows:
     for truth in (2, 1.5, 1.1, 1.05, 1.01):
         default, whole = measured.rows("refutation", (f"laplace, {truth}, default", f"laplace, {truth}, all of alpha"))
         others = [
             row["median"] for row in measured.rows("refutation") if (row["truth"], row["kind"]) == (truth, "default")
         ]
-        rows.append(
-            (truth, f"{default['median']:,.0f}", f"{whole['median']:,.0f}", f"{default['found']:.3f}",
-             f"{min(others):,.0f} to {_finite(max(others), ',.0f')}")
-        )  # fmt: skip
-    return "true ε | median runs | with all of alpha | refuted share | median runs of six mechanisms", rows
+        medians = f"{default['median']:,.0f}", f"{whole['median']:,.0f}"
+        yield truth, *medians, f"{default['found']:.3f}", f"{min(others):,.0f} to {_finite(max(others), ',.0f')}"
 
 
-def _power(measured: Measured) -> Table:
-    rows: list[Sequence[Any]] = []
+def _power(measured: Measured) -> Rows:
     for kind, found in measured.grouped("power", "kind").items():
         for alpha in (0.05, 1e-5):
             shares = [row["share"] for row in found if row["alpha"] == alpha]
-            rows.append((kind, f"{alpha:g}", len(shares), f"{statistics.median(shares):.3f}", _span(shares, ".3f")))
-    return "audit | alpha | mechanisms | median power | power", rows
+            yield kind, f"{alpha:g}", len(shares), f"{statistics.median(shares):.3f}", _span(shares, ".3f")
 
 
 # Detection.
 
 
-def _catalogue(measured: Measured) -> Table:
-    rows = []
+def _catalogue(measured: Measured) -> Rows:
     for name, table, share in (
         ("fixed size, pair of the catalogue", "catalogue", "caught"),
         ("sequential, pair of the catalogue", "catalogue", "sequential"),
@@ -242,106 +219,70 @@ def _catalogue(measured: Measured) -> Table:
         shares = [row[share] for row in found]
         variants = [row["alarms"] for row in found if row.get("alarms") is not None]
         alarms = f"{sum(variants)} on {len(variants)} variants" if share == "caught" else "–"
-        rows.append((name, len(found), shares.count(1), f"{min(shares):.0%}", alarms))
-    return "audit | bugs | found with every seed | least share found | false alarms", [*rows]
+        yield name, len(found), shares.count(1), f"{min(shares):.0%}", alarms
 
 
-def _suites(measured: Measured) -> Table:
-    rows = []
+def _suites(measured: Measured) -> Rows:
     for suite, found in measured.grouped("suites", "suite").items():
         shares = [row["bound"] / row["best"] for row in found if row["best"]]
         runs = f"{max(row['executions'] for row in found):,}"
-        rows.append((suite, _of(sum(map(_is_right, found)), len(found)), _span(shares, ".2f"), runs))
-    return "suite | verdicts that are right | bound over that of the best event | executions, at most", [*rows]
+        yield suite, _of(sum(map(_is_right, found)), len(found)), _span(shares, ".2f"), runs
 
 
-def _sniper(measured: Measured) -> Table:
-    rows = []
+def _sniper(measured: Measured) -> Rows:
     for table in ("dp-sniper", "dp-sniper-long"):
         found = measured.rows(table)
         reached = _of(sum(map(_reaches, found)), len(found))
         oracle = _of(sum(_reaches(row, "oracle") for row in found), len(found))
         seconds = sum(row["seconds"] for row in found)
-        rows.append((f"{max(row['executions'] for row in found):,}", reached, oracle, f"{seconds / 60:.0f}"))
-    return "executions, at most | published bound reached | by the best event | minutes together", [*rows]
+        yield f"{max(row['executions'] for row in found):,}", reached, oracle, f"{seconds / 60:.0f}"
 
 
-def _leaks(measured: Measured) -> Table:
-    rows = [
-        (row["mechanism"], row["claim"], row["verdict"], f"{row['bound']:.4g}", row["warning"])
-        for row in measured.rows("leaks")
-    ]
-    return "mechanism | claim | verdict | lower bound | warning of low bits", [*rows]
-
-
-def _rare_leaks(measured: Measured) -> Table:
-    rows = []
+def _rare_leaks(measured: Measured) -> Rows:
     for place, found in measured.grouped("rare-leaks", "place").items():
         for alpha in (0.05, 1e-5):
             times = sorted(row["times"] for row in found if row["alpha"] == alpha)
             shown = [_finite(value, ".2f") for value in times]
-            rows.append((place, f"{alpha:g}", f"{shown[0]} to {shown[-1]}"))
-    return "leak | alpha | median runs, as a multiple of 3 ln(1/alpha)/p", [*rows]
+            yield place, f"{alpha:g}", f"{shown[0]} to {shown[-1]}"
 
 
-def _small_excesses(measured: Measured) -> Table:
-    rows = []
+def _small_excesses(measured: Measured) -> Rows:
     for place, found in measured.grouped("small-excesses", "place").items():
         shares = (_span([row[name] for row in found], ".2f") for name in ("found", "correct"))
-        rows.append((place, len(found), *shares))
-    return "place | settings | found at 12 standard errors | correct mechanism refuted", [*rows]
+        yield place, len(found), *shares
 
 
-def _local(measured: Measured) -> Table:
-    found: dict[str, list[Row]] = {}
-    for row in measured.tables["local"].values():
-        found.setdefault(row["cells"]["kind"], []).append(row)
-    lines = []
-    for kind, rows in found.items():
-        right = sum(all(is_met(one) for one in row["targets"] if one["what"] == "correct verdict") for row in rows)
-        refuted = sum(row["cells"]["verdict"] == "refuted" for row in rows)
-        shares = [row["cells"]["bound"] / row["cells"]["best"] for row in rows if row["cells"]["best"]]
-        lines.append((kind, _of(right, len(rows)), refuted, _span(shares, ".3f")))
-    return "protocols | verdicts that are right | refuted | bound over that of the best event", [*lines]
+def _local(measured: Measured) -> Rows:
+    targets = {key: row["targets"] for key, row in measured.tables["local"].items()}
+    for kind, rows in measured.grouped("local", "kind").items():
+        of_verdicts = [[one for one in targets[row["protocol"]] if one["what"] == "correct verdict"] for row in rows]
+        right = sum(all(map(is_met, each)) for each in of_verdicts)
+        refuted = sum(row["verdict"] == "refuted" for row in rows)
+        shares = [row["bound"] / row["best"] for row in rows if row["best"]]
+        yield kind, _of(right, len(rows)), refuted, _span(shares, ".3f")
 
 
 # Regression testing, libraries, replays.
 
 
-def _sessions(measured: Measured) -> Table:
-    rows = [
-        (f"{row['alpha']:g}", f"{row['budget']:g}", f"{row['sessions']:,}", row["red"], _interval(row))
-        for row in measured.rows("sessions")
-    ]
-    return "alpha of an audit | family-wise error limit | sessions | failed | failure rate", [*rows]
-
-
-def _libraries(measured: Measured) -> Table:
-    rows: list[Sequence[Any]] = []
+def _libraries(measured: Measured) -> Rows:
     for library in ("opendp", "diffprivlib", "pydp"):
         found = measured.rows(library)
         counts = (sum(row[name] > 0 for row in found) for name in ("refuted", "refuted_by_bits"))
-        rows.append((found[0]["version"], f"{len(found)} objects without a known defect", *counts, "–"))
+        yield found[0]["version"], f"{len(found)} objects without a known defect", *counts, "–"
     found = measured.rows("defects")
     caught = _of(sum(row["refuted"] == row["searches"] for row in found), len(found))
-    rows.append(
-        ("all", "known defects, searched", f"{caught} with every seed", "–", sum(r["variant_refuted"] for r in found))
-    )
-    return "release | audited | refuted by values | by low bits alone or too | variants refuted", rows
+    yield ("all", "known defects, searched", f"{caught} with every seed", "–", sum(r["variant_refuted"] for r in found))
 
 
-def _library_suites(measured: Measured) -> Table:
+def _library_suites(measured: Measured) -> Rows:
     names = ("public", "audited", "by_values", "by_bits", "doubtful")
-    rows = [
-        (release, f"{found[0]['minutes']:.2g}", *(_span([row[name] for row in found], "d") for name in names))
-        for release, found in measured.grouped("library-suites", "release").items()
-    ]
-    header = "release | minutes | public callables | audited | refuted by values | by low bits only | not confirmed"
-    return header, [*rows]
+    for release, found in measured.grouped("library-suites", "release").items():
+        spans = (_span([row[name] for row in found], "d") for name in names)
+        yield release, f"{found[0]['minutes']:.2g}", *spans
 
 
-def _google(measured: Measured) -> Table:
-    rows: list[Sequence[Any]] = []
+def _google(measured: Measured) -> Rows:
     by_file = measured.grouped("google", "file")
     for file in (file for file in REJECTED if file in by_file):
         found = by_file[file]
@@ -352,24 +293,19 @@ def _google(measured: Measured) -> Table:
         passed = [row["they_pass_variant"] for row in found if row.get("they_pass_variant")]
         passing = _of(passed.count("yes"), len(passed)) if passed else "–"
         noise = _span([row["they_pass"] for row in found if row.get("they_pass")], ".1%")
-        rows.append((file, refuted, variants, f"{minutes:.1f}", f"{theirs:.0f}", passing, noise))
-    header = (
-        "file | refuted | variants refuted | core-minutes | of their outputs | variants that pass their tests | "
-        "least noise that passes"
-    )
-    return header, rows
+        yield file, refuted, variants, f"{minutes:.1f}", f"{theirs:.0f}", passing, noise
 
 
-def _replays(measured: Measured) -> Table:
+def _replays(measured: Measured) -> Rows:
     composites, single = measured.rows("composites"), measured.rows("false-findings")
-    rows: list[Sequence[Any]] = [
-        ("reference mechanisms and models", len(single), *(sum(row[name] for row in single) for name in _REPLAYED))
-    ]
-    for kind, words_of in (("right", "composite, without a known bug"), ("wrong", "composite, with a bug")):
-        found = [row for row in composites if row[f"{kind}_pairs"]]
-        rows.append((words_of, len(found), *(sum(row[f"{kind}_{name}"] for row in found) for name in _REPLAYED)))
-    shown = [(*row[:2], *(f"{number:,}" for number in row[2:])) for row in rows]
-    return "mechanisms | number | pairs | excess | bounded | open | raised", [*shown]
+    right, wrong = ([row for row in composites if row[f"{kind}_pairs"]] for kind in ("right", "wrong"))
+    for words_of, prefix, found in (
+        ("reference mechanisms and models", "", single),
+        ("composite, without a known bug", "right_", right),
+        ("composite, with a bug", "wrong_", wrong),
+    ):
+        sums = (sum(row[prefix + name] for row in found) for name in _REPLAYED)
+        yield words_of, *(f"{number:,}" for number in (len(found), *sums))
 
 
 _REPLAYED = ("pairs", "excess", "bounded", "open", "raised")
@@ -377,77 +313,42 @@ _REPLAYED = ("pairs", "excess", "bounded", "open", "raised")
 # Audits of one training run.
 
 
-def _canary_alarms(measured: Measured) -> Table:
-    found, rows = measured.rows("canary-false-alarms"), []
+def _canary_alarms(measured: Measured) -> Rows:
+    found = measured.rows("canary-false-alarms")
     for method in ("auto", "betting", "counts", "steinke", "f-dp"):
         shares = {row["mechanism"]: row[method] for row in found if method in row}
         worst = max(shares, key=lambda name: float(shares[name]))
-        rows.append((method, len([row for row in found if method in row]), f"{shares[worst]:.4f}", worst))
-    return "method | settings | largest share refuted | of", [*rows]
+        yield method, len([row for row in found if method in row]), f"{shares[worst]:.4f}", worst
 
 
-def _canary_bounds(measured: Measured) -> Table:
-    rows = [
-        (
-            row["setting"],
-            f"{row['published']:.3f}",
-            f"{row['bound']:.3f}",
-            f"{row['truth']:.3f}" if "truth" in row else "–",
-        )
-        for row in measured.rows("canary-bounds")
-    ]
-    return "setting | published | dpaudit | true ε", [*rows]
+def _canary_bounds(measured: Measured) -> Rows:
+    for row in measured.rows("canary-bounds"):
+        truth = f"{row['truth']:.3f}" if "truth" in row else "–"
+        yield row["setting"], f"{row['published']:.3f}", f"{row['bound']:.3f}", truth
 
 
-def _jax_privacy(measured: Measured) -> Table:
-    rows: list[Sequence[Any]] = [
-        (
-            row["setting"],
-            *(f"{row[name]:.3f}" for name in ("bonferroni", "split", "bound", "fdp", "fdp_split", "curve")),
-        )
-        for row in measured.rows("jax-privacy")
-        if "bound" in row
-    ]
-    header = (
-        "scores | library, Bonferroni | Split | dpaudit | library, f-DP | f-DP with Split | dpaudit, Gaussian curve"
-    )
-    return header, rows
+def _dp_sgd(measured: Measured) -> Rows:
+    for name, found in measured.grouped("dp-sgd", "setting").items():
+        yield name, *(f"{row['bound']:.2f}" for row in found)
 
 
-def _jax_alarms(measured: Measured) -> Table:
-    rows = [
-        (f"{row['canaries']:,}", f"{row['audits']:,}", f"{row['library_refuted']:.4f}", f"{row['dpaudit_refuted']:.4f}")
-        for row in measured.rows("jax-privacy-false-alarms")
-    ]
-    return "canaries | audits | library | dpaudit", [*rows]
-
-
-def _dp_sgd(measured: Measured) -> Table:
-    by_setting = measured.grouped("dp-sgd", "setting")
-    rows = [(name, *(f"{row['bound']:.2f}" for row in found)) for name, found in by_setting.items()]
-    claims = [f"ε = {row['epsilon']:g}" for row in next(iter(by_setting.values()))]
-    return " | ".join(["setting", *claims]), [*rows]
-
-
-def _mistakes(measured: Measured) -> Table:
-    rows = []
+def _mistakes(measured: Measured) -> Rows:
     found = measured.rows("training-mistakes")
     for name, caught, right in (("repeated runs", "caught", "right"), ("one run", "one_caught", "one_right")):
         shown = [row for row in found if caught in row]
         always = sum(row[caught] == row["seeds"] for row in shown)
-        rows.append((name, len(shown), always, sum(row[right] for row in shown)))
-    return "audit | mistakes | found with every seed | right trainings refuted", [*rows]
+        yield name, len(shown), always, sum(row[right] for row in shown)
 
 
 # Faults.
 
 
-def _faults(measured: Measured) -> Table:
+def _faults(measured: Measured) -> Rows:
     attacks, kills, fuzzed = measured.tables["faults"].values(), measured.rows("kills"), measured.rows("fuzz")
     met = sum(all(map(is_met, row["targets"])) for row in attacks)
     unsound, different = (sum(row[name] for row in kills) for name in ("unsound", "different"))
     failed = sum(row["failed"] for row in fuzzed)
-    return "what | number | outcome", [
+    return [
         ("attacks", len(attacks), f"{met} as required"),
         ("kills", sum(row["kills"] for row in kills), f"{unsound} damaged stores, {different} other results"),
         ("fuzzed inputs", f"{sum(row['examples'] for row in fuzzed):,}", f"{failed} failed"),
@@ -484,28 +385,23 @@ def misses(measured: Measured) -> list[str]:
     return lines
 
 
-_TABLES: dict[str, Callable[[Measured], Table]] = {
+_ROWS: dict[str, Callable[[Measured], Rows]] = {
     "False alarms": _false_alarms,
     "Exact size": _sizes,
-    "Coverage": _coverage,
     "Runs to a refutation": _refutation,
     "Power at the stated excess": _power,
     "Catalogue of bugs": _catalogue,
     "StatDP, DP-Auditorium and a ladder of excess losses": _suites,
     "DP-Sniper's suite": _sniper,
-    "Rare leaks and low bits": _leaks,
     "Runs until a rare leak is found": _rare_leaks,
     "Small excesses amid noise": _small_excesses,
     "Local differential privacy": _local,
-    "Sessions of pytest": _sessions,
     "Released libraries": _libraries,
     "Suites of whole libraries": _library_suites,
     "Google's statistical test cases": _google,
     "Record and replay": _replays,
     "False alarms of audits of one run": _canary_alarms,
     "Bounds from one run": _canary_bounds,
-    "JAX Privacy's auditing": _jax_privacy,
-    "False alarms of JAX Privacy's auditing": _jax_alarms,
     "DP-SGD": _dp_sgd,
     "Mistakes in training": _mistakes,
     "Faults": _faults,

@@ -19,8 +19,9 @@ from ...audit.printing import did_you_mean
 from ...audit.procedures.check import check
 from ...audit.records.json_codec import plain_data, read_data
 from ...audit.records.suite import Entry
-from ...audit.results.audit_result import AuditResult, Verdict
+from ...audit.results.audit_result import AuditResult
 from ...audit.results.statement_result import StatementResult
+from ...audit.results.verdict import Verdict
 from ...audit.sampling.object_identity import versions
 from ...audit.store.sqlite_store import Store
 from ...mechanisms import (
@@ -46,7 +47,7 @@ def check_bounded(name: str, claim: Claim | ClaimAtDistance) -> None:
     base = claim.base if isinstance(claim, GroupClaim) else claim
     if isinstance(base, (ApproxDP, GroupPrivacy)) and base.bound_on == "epsilon" and base.epsilon == 0.0 < base.delta:
         raise ClaimError(
-            f"{name}: {claim} is a claim on delta alone; use {replace(base, bound_on='delta')!r}.", claim=claim
+            f"{name}: {claim} is a claim only on delta; use {replace(base, bound_on='delta')!r}.", claim=claim
         )
 
 
@@ -65,12 +66,8 @@ def exact_parameter(claim: Claim, distribution_x: Distribution, distribution_y: 
     """Return the smallest privacy parameter of the claim whose boundary no event crosses, in both directions.
 
     The privacy parameter is exact delta where the claim bounds delta, and per step where it is a group claim.
-
-    Raises
-    ------
-    OptionError
-        If the distributions have no closed form; for claims other than (ε, δ)-DP, unless both are finite or both are
-        Laplace distributions of one scale.
+    Distributions without a closed form raise an `OptionError`: for claims other than (ε, δ)-DP, all but two finite
+    distributions or two Laplace distributions of one scale.
     """
     match claim:
         case PureDP():
@@ -94,12 +91,8 @@ def best_events(distribution_x: Distribution, distribution_y: Distribution) -> t
     """Return (p, 1 − p, q, 1 − q) of the most powerful events of x against y (Neyman-Pearson), without the sure event.
 
     For finite distributions the events collect the outcomes by decreasing ratio of x to y. For Laplace distributions of
-    one scale the events are 4001 half-lines that end between the locations; outside, p/q is constant.
-
-    Raises
-    ------
-    OptionError
-        For other distributions.
+    one scale the events are 4001 half-lines that end between the locations; outside, p/q is constant. Other
+    distributions raise an `OptionError`.
     """
     match distribution_x, distribution_y:
         case FiniteDistribution(), FiniteDistribution():
@@ -132,28 +125,12 @@ _LONGEST = 2_000  # characters of a dataset in a report
 class AuditCase:
     """An audit of a mechanism on a pair of datasets, with the expected verdict.
 
-    Attributes
-    ----------
-    name : str
-        Name on the command line.
-    mechanism, x, y : Any
-    claim : Claim or callable
-        Claim at distance 1, or a function from the distance to a claim.
-    adjacency : Adjacency
-    distance : float
-        Distance of the pair.
-    expected : Verdict
-        NOT_REFUTED for a true version, REFUTED for a false one.
-    exact : float, optional
-        Exact privacy parameter on this pair, from the mechanism's distribution; infinite where no finite claim holds.
-    runs : int
-        Runs on each dataset, enough for the expected verdict at alpha 1e-5 with every seed.
-    resolution : float, optional
-        The excess that the audit need not detect, where that of any number of runs is larger than the claim.
-    note : str
-        Noun phrase that says what the case shows.
-    cells : int
-        Number of output cells to count for the figures of a report.
+    The `claim` is that at distance 1, or a function from the distance to a claim; `distance` is that of the pair. True
+    versions are not refuted, false ones are. `exact` is the exact privacy parameter on this pair, from the mechanism's
+    distribution, and infinite if no finite claim holds. The `runs` on each dataset are enough for the expected
+    verdict at alpha 1e-5 with every seed. `detect` is the excess that the audit need not detect, if that of any number
+    of runs is larger than the claim. `note` says in a noun phrase what the case shows, `bins` how many bins a
+    figure needs.
     """
 
     name: str
@@ -166,9 +143,9 @@ class AuditCase:
     expected: Verdict
     exact: float | None = None
     runs: int = 1_000_000
-    resolution: float | None = None
+    detect: float | None = None
     note: str = ""
-    cells: int = 0
+    bins: int = 0
 
     @property
     def claimed(self) -> str:
@@ -185,8 +162,8 @@ class AuditCase:
             claim=self.claim,
             adjacency=self.adjacency,
             distance=self.distance,
-            resolution=self.resolution,
-            cells=self.cells,
+            detect=self.detect,
+            bins=self.bins,
             keep_datasets=_are_short(self.x, self.y),
             store=None if store is None else store.part(self.name),
             **options,
@@ -203,16 +180,8 @@ def _are_short(*datasets: Any) -> bool:
 class StatementCase:
     """A check of a statement about estimated numbers, with the expected verdict.
 
-    Attributes
-    ----------
-    name, expected, exact, note
-        As in an `AuditCase`; `exact` is the true value of the estimated number, where known.
-    claimed : str
-        Short form of the statement.
-    measure : callable
-        Function that simulates: ``measure(runs=, alpha=, seed=)`` returns a `StatementResult`.
-    runs : int
-        Runs on each dataset, enough for the expected verdict at alpha 1e-5 with every seed.
+    `claimed` is the statement in short, ``measure(runs=, alpha=, seed=)`` the function that simulates and returns a
+    `StatementResult`, `exact` the true value of the estimated number, where known. The rest is as in an `AuditCase`.
     """
 
     name: str
@@ -255,21 +224,9 @@ Case: TypeAlias = AuditCase | StatementCase
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Experiment:
-    """A statement and the cases that test it: true versions must not be refuted, false ones must.
+    """A statement of a document and the cases that test it: true versions must not be refuted, false ones must.
 
-    Attributes
-    ----------
-    id : str
-        Such as "E2".
-    document : str
-        Document that makes the statement, by its name on the command line.
-    statement : str
-        One sentence.
-    source : str
-        Theorem, definition or example in the document.
-    cases : tuple of Case
-    draw : callable, optional
-        Map from the entries of the cases to a figure.
+    `source` is the theorem, definition or example in the document; `draw` maps the entries of the cases to a figure.
     """
 
     id: str
@@ -293,12 +250,7 @@ def false_statement(name: str, claimed: str, measure: Callable[..., StatementRes
 def select(experiments: Sequence[Experiment], names: Sequence[str], documents: Sequence[str]) -> list[Experiment]:
     """Return the experiments with these ids or documents; of those chosen by names of cases, only these cases.
 
-    Names are ids, names of cases, or "all". Ids are not case-sensitive.
-
-    Raises
-    ------
-    UnknownNameError
-        If a name or a document does not exist.
+    Names are ids, in any case, names of cases, or "all". Others raise an `UnknownNameError`.
     """
     known = {case.name for experiment in experiments for case in experiment.cases}
     ids = {experiment.id.lower() for experiment in experiments}
@@ -338,16 +290,9 @@ def holds(
 ) -> AuditCase:
     """Return an audit that must not refute the claim.
 
-    Options are `claim` (by default the mechanism's own), `distance`, `runs`, `resolution`, `cells`, and `exact`, which
-    is computed from the distributions unless given.
-
-    Raises
-    ------
-    ClaimError
-        If ε is claimed to be 0 and the audit would bound it instead of δ.
-    OptionError
-        If the distributions do not give the exact privacy parameter, or the mechanism has none, and `exact` is not
-        given.
+    Options are `claim` (by default the mechanism's own), `distance`, `runs`, `detect`, `bins`, and `exact`, which
+    is computed from the distributions unless given: an `OptionError` says where they do not give it. A claim of ε = 0
+    that would be bounded in ε instead of δ raises a `ClaimError`.
     """
     return _audit(Verdict.NOT_REFUTED, name, mechanism, pair, adjacency, note, options)
 

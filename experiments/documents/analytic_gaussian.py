@@ -18,7 +18,7 @@ from ...mechanisms import (
     faulty,
 )
 from ..cases.experiment import RUNS, Case, Experiment, fails, false_statement, holds, stated, true_statement
-from ..statements.gaussian_statements import IsBelow, attained_delta, loss_threshold, noise_scale
+from ..statements.simulated import IsBelow, attained_delta, loss_threshold, noise_scale
 
 DOCUMENT: Final = "analytic-gaussian"
 _MANY: Final = 1_000_000
@@ -174,23 +174,15 @@ def _scales() -> list[Case]:
     vector, at_one = VectorGaussianMechanism(1.0, 1e-5), faulty.OneForEpsilonGaussian(1.0, 1e-5)
     small = faulty.VarianceAsScaleGaussian(1.0, 1e-5, sensitivity=0.1)
     failure = "solver failure, twice the noise"
+    hard_coded = ((0.5, "too much noise"), (1.1, "too little noise"), (2.0, failure), (4.0, failure))
+    words, variance = "hard-coded 1 for epsilon, at epsilon", "variance for the standard deviation"
     wrong = [
-        *(
-            (
-                f"one-for-epsilon-at-{e:g}",
-                faulty.OneForEpsilonGaussian(e, 1e-5),
-                f"hard-coded 1 for epsilon, at epsilon {e:g}, {effect}",
-            )
-            for e, effect in ((0.5, "too much noise"), (1.1, "too little noise"), (2.0, failure), (4.0, failure))
-        ),
+        *((f"one-for-epsilon-at-{e:g}", faulty.OneForEpsilonGaussian(e, 1e-5), f"{words} {e:g}, {effect}")
+            for e, effect in hard_coded),
         ("newton", faulty.MisprintedNewtonGaussian(1.0, 1e-5), "misprinted derivative, too little noise"),
-        ("variance-under", small, "variance for the standard deviation, below 1, too little noise"),
-        (
-            "variance-over",
-            faulty.VarianceAsScaleGaussian(1.0, 1e-5),
-            "variance for the standard deviation, above 1, too much noise",
-        ),
-    ]
+        ("variance-under", small, f"{variance}, below 1, too little noise"),
+        ("variance-over", faulty.VarianceAsScaleGaussian(1.0, 1e-5), f"{variance}, above 1, too much noise"),
+    ]  # fmt: skip
     return [
         *(
             case(true_statement, f"at-{m.epsilon:g}", m, m.scale, f"exact calibration at epsilon {m.epsilon:g}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
@@ -39,9 +38,8 @@ from ...mechanisms import (
 from ...mechanisms.local.randomised_response import HIDDEN
 from ...mechanisms.noise_samplers import draw_indices
 from ..cases.experiment import RUNS, Case, Experiment, fails, false_statement, holds, stated, true_statement
-from ..cases.simulate import blocks, event_counts, proportion, proportion_result
 from ..statements.figures import composition_figure, group_figure
-from ..statements.gaussian_statements import attained_delta
+from ..statements.simulated import attained_delta, blocks, event_counts, proportion, proportion_result, result_of
 
 _PEOPLE: Final = 20
 _MANY: Final = 1_000_000
@@ -93,8 +91,7 @@ def loss_tail(
 
     counts = int(event_counts(mechanism, 0.0, loses_more, runs, seed=seed)[0])
     statement = f"The probability that the privacy loss exceeds epsilon is between {low:.3g} and {high:.3g}."
-    settings: dict[str, Any] = {"runs": runs, "alpha": alpha, "seed": seed, "largest_width": high}
-    return proportion_result(statement, "Pr[loss > epsilon]", (low, high), counts, **settings)
+    return proportion_result(statement, "Pr[loss > epsilon]", (low, high), counts, (runs, alpha, seed), high)
 
 
 def _loss() -> list[Case]:
@@ -140,16 +137,9 @@ def number_exposed(
         proportion(seen, trials, each, low=float(stated), high=float(stated), unit=unit, at=name)
         for name, seen, trials, unit, stated in measured
     )
-    return StatementResult(
-        statement=f"The number of people exposed is Binomial({n_people}, {delta:g}).",
-        quantity="people exposed",
-        points=points,
-        alpha=alpha,
-        method="exact limits of probabilities (Clopper-Pearson), a quarter of alpha each",
-        runs=runs,
-        seed=seed,
-        largest_width=n_people * delta,
-    )
+    statement = f"The number of people exposed is Binomial({n_people}, {delta:g})."
+    method = "exact limits of probabilities (Clopper-Pearson), a quarter of alpha each"
+    return result_of(statement, "people exposed", points, method, (runs, alpha, seed), n_people * delta)
 
 
 def nobody_exposed(
@@ -158,8 +148,7 @@ def nobody_exposed(
     """Check that a run exposes nobody with probability at least `least`."""
     counts = int(exposed_counts(mechanism, n_people, runs, seed=seed)[0])
     statement = f"A run exposes nobody with probability at least {least:g}."
-    settings: dict[str, Any] = {"runs": runs, "alpha": alpha, "seed": seed, "largest_width": 1.0 - least}
-    return proportion_result(statement, "Pr[nobody exposed]", (least, 1.0), counts, **settings)
+    return proportion_result(statement, "Pr[nobody exposed]", (least, 1.0), counts, (runs, alpha, seed), 1.0 - least)
 
 
 def _exposed() -> list[Case]:
@@ -277,7 +266,6 @@ def _distances() -> list[Case]:
     ]  # fmt: skip
 
 
-_BLOCK = 1 << 17
 _RARE = 0.02
 """Prior probability of the secret; the ratios approach their limits as it goes to 0."""
 
@@ -313,25 +301,24 @@ class World:
             joint[self.secrets.index(state[0])] += state[3] * inside
         return np.asarray(joint / joint.sum())
 
+    def sample(self, column: int, size: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+        """Draw secrets with outputs, with the statistic of this column of the states; shape (size, 2)."""
+        drawn = draw_indices([state[3] for state in self.states], size, rng)
+        output = np.empty(size, dtype=np.int64)
+        for index, state in enumerate(self.states):
+            here = np.flatnonzero(drawn == index)
+            output[here] = self.mechanism.sample(state[column], len(here), rng)
+        return np.stack([np.array([state[0] for state in self.states])[drawn], output], axis=1)
+
     def counts(self, column: int, runs: int, *, seed: int) -> npt.NDArray[np.int64]:
         """Count each secret with each event in `runs` joint draws, shape (n_events, n_secrets)."""
         total = np.zeros((len(self.events), len(self.secrets)), dtype=np.int64)
-        for secret, output in self._draws(column, runs, seed):
+        for drawn in blocks(self, column, runs, seed=seed, stream=column):
+            secret, output = np.asarray(drawn).T
             for row, (low, high) in enumerate(self.events):
                 inside = secret[(output >= low) & (output <= high)]
                 total[row] += [np.count_nonzero(inside == value) for value in self.secrets]
         return total
-
-    def _draws(self, column: int, runs: int, seed: int) -> Iterator[tuple[Any, Any]]:
-        secrets = np.array([state[0] for state in self.states])
-        for number, first in enumerate(range(0, runs, _BLOCK)):
-            rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(column, number)))
-            drawn = draw_indices([state[3] for state in self.states], min(_BLOCK, runs - first), rng)
-            output = np.empty(len(drawn), dtype=np.int64)
-            for index, state in enumerate(self.states):
-                here = np.flatnonzero(drawn == index)
-                output[here] = self.mechanism.sample(state[column], len(here), rng)
-            yield secrets[drawn], output
 
 
 def posterior_ratio(world: World, limit: float, *, runs: int, alpha: float, seed: int) -> StatementResult:
@@ -352,16 +339,9 @@ def posterior_ratio(world: World, limit: float, *, runs: int, alpha: float, seed
         for secret, (estimate, lower, upper) in zip(world.secrets, rows, strict=True):
             at, ends = f"row = {secret}, {_words(low, high)}", {"lower": float(lower), "upper": float(upper)}
             points.append(Point(at=at, estimate=float(estimate), **ends, low=-limit, high=limit))
-    return StatementResult(
-        statement=f"An output changes the posterior of a row by a factor within e^±{limit:g}.",
-        quantity="ln posterior ratio",
-        points=tuple(points),
-        alpha=alpha,
-        method="exact limits of ratios of two proportions, shared alpha",
-        runs=runs,
-        seed=seed,
-        largest_width=limit,
-    )
+    statement = f"An output changes the posterior of a row by a factor within e^±{limit:g}."
+    method = "exact limits of ratios of two proportions, shared alpha"
+    return result_of(statement, "ln posterior ratio", points, method, (runs, alpha, seed), limit)
 
 
 def _words(low: float, high: float) -> str:
@@ -396,28 +376,21 @@ def posterior_experiment() -> Experiment:
     worlds = {"independent": independent_rows(1.0), "equal": equal_rows(1.0)}
 
     def case(state: Any, name: str, world: str, limit: float, note: str) -> Case:
-        return state(  # type: ignore[no-any-return]
-            f"D1-{name}",
-            f"|ln posterior ratio| <= {'' if limit == 1 else f'{limit:g} '}epsilon",
-            partial(posterior_ratio, worlds[world], limit),
-            exact=float(np.abs(worlds[world].log_ratios()).max()),
-            runs=400_000,
-            note=note,
-        )
+        claimed = f"|ln posterior ratio| <= {'' if limit == 1 else f'{limit:g} '}epsilon"
+        measure, exact = partial(posterior_ratio, worlds[world], limit), np.abs(worlds[world].log_ratios()).max()
+        return state(f"D1-{name}", claimed, measure, exact=float(exact), runs=400_000, note=note)  # type: ignore[no-any-return]
 
     twice, once = "two equal rows, corrected bound of 2 epsilon", "two equal rows, printed bound of epsilon"
-    return stated(
-        "definition",
-        "D1",
+    alone = "independent rows, secret row replaced by a dummy"
+    return stated("definition", "D1",
         "The posterior of a row given the output is within a factor e^±ε of its posterior given the output without the "
         "row.",
         "Vadhan (2017), The complexity of differential privacy, Section 1 (the Bayesian reading)",
         (
-            case(true_statement, "independent", "independent", 1.0, "independent rows, secret row replaced by a dummy"),
+            case(true_statement, "independent", "independent", 1.0, alone),
             case(true_statement, "correlated-twice", "equal", 2.0, twice),
             case(false_statement, "correlated", "equal", 1.0, once),
-        ),
-    )
+        ))  # fmt: skip
 
 
 DOCUMENT: Final = "definition"

@@ -29,7 +29,7 @@ from ...mechanisms import (
     utility_sensitivity,
 )
 from ..cases.experiment import RUNS, Case, Experiment, fails, false_statement, holds, stated, true_statement
-from ..cases.simulate import event_counts, outcome_counts, proportion, proportion_result
+from ..statements.simulated import EXACT_LIMITS, event_counts, outcome_counts, proportion, proportion_result, result_of
 
 # Statements: the two halves of the loss, the slope, tails and single probabilities.
 
@@ -39,14 +39,9 @@ def loss_halves(
 ) -> StatementResult:
     """Check that the normaliser and the numerators each contribute at most `half` to the privacy loss.
 
-    The loss ln p_x/p_y of a candidate with the same utility on both datasets is the contribution of the normaliser;
-    the difference between the loss of another candidate and it is the contribution of that numerator. Candidates with
-    the same change of utility are counted as one: a mean of ratios within a bound is within the bound.
-
-    Raises
-    ------
-    DatasetError
-        If every utility changes.
+    The loss ln p_x/p_y of a candidate with the same utility on both datasets, without which a `DatasetError` is raised,
+    is the contribution of the normaliser; the difference between the loss of another candidate and it is that of the
+    numerator. Candidates with the same change are counted as one: a mean of ratios within a bound is within the bound.
     """
     moves, group = np.unique(np.subtract(y, x), return_inverse=True)
     still = moves == 0
@@ -63,16 +58,9 @@ def loss_halves(
         for move, observed, low, high in zip(moves, found.observed, found.lower, found.upper, strict=True)
         if move
     ]  # fmt: skip
-    return StatementResult(
-        statement=f"The numerator and the normaliser each contribute at most {half:g} to the privacy loss.",
-        quantity="part of the loss",
-        points=tuple(points),
-        alpha=alpha,
-        method="simultaneous intervals for the log ratios of groups of candidates, and differences of their ends",
-        runs=runs,
-        seed=seed,
-        largest_width=half,
-    )
+    statement = f"The numerator and the normaliser each contribute at most {half:g} to the privacy loss."
+    method = "simultaneous intervals for the log ratios of groups of candidates, and differences of their ends"
+    return result_of(statement, "part of the loss", points, method, (runs, alpha, seed), half)
 
 
 def fitted_slope(
@@ -81,16 +69,8 @@ def fitted_slope(
     """Check the slope of the log-probabilities in the utility, see `slope_points`."""
     u = np.asarray(utilities, dtype=np.float64)
     counts = outcome_counts(mechanism, utilities, len(u), runs, seed=seed)
-    return StatementResult(
-        statement="The log-probability of a candidate is linear in its utility with the stated slope.",
-        quantity="slope",
-        points=tuple(slope_points(u, counts, slope, alpha)),
-        alpha=alpha,
-        method=METHOD,
-        runs=runs,
-        seed=seed,
-        largest_width=slope,
-    )
+    statement = "The log-probability of a candidate is linear in its utility with the stated slope."
+    return result_of(statement, "slope", slope_points(u, counts, slope, alpha), METHOD, (runs, alpha, seed), slope)
 
 
 def utility_tail(
@@ -119,16 +99,9 @@ def utility_tail(
         edge = u.max() - 2.0 / epsilon * (math.log(len(u) / n_best) + t)
         seen, each = int(counts[u <= edge].sum()), alpha / len(ts)
         points.append(proportion(seen, runs, each, high=1.0, unit=math.exp(t), at=f"t = {t:g}"))
-    return StatementResult(
-        statement="A utility (2/epsilon)(ln(|R|/|R_OPT|) + t) below the best has probability at most e^-t.",
-        quantity="probability over e^-t",
-        points=tuple(points),
-        alpha=alpha,
-        method="exact limits of each probability (Clopper-Pearson), alpha shared equally",
-        runs=runs,
-        seed=seed,
-        largest_width=0.5,
-    )
+    statement = "A utility (2/epsilon)(ln(|R|/|R_OPT|) + t) below the best has probability at most e^-t."
+    method = "exact limits of each probability (Clopper-Pearson), alpha shared equally"
+    return result_of(statement, "probability over e^-t", points, method, (runs, alpha, seed), 0.5)
 
 
 def candidate_probability(
@@ -137,8 +110,7 @@ def candidate_probability(
     """Check that the probability of one candidate lies in [low, high]."""
     counts = int(event_counts(mechanism, dataset, lambda outputs: np.asarray(outputs) == candidate, runs, seed=seed)[0])
     statement = f"The probability of candidate {candidate} is the stated one."
-    settings: dict[str, Any] = {"runs": runs, "alpha": alpha, "seed": seed, "largest_width": 0.02}
-    return proportion_result(statement, "probability", (low, high), counts, **settings)
+    return proportion_result(statement, "probability", (low, high), counts, (runs, alpha, seed), 0.02)
 
 
 def more_often(
@@ -147,18 +119,9 @@ def more_often(
     """Check that the output `often` has a share of at least ½ of the runs that give `often` or `seldom`."""
     pair = np.array([often, seldom])
     found = event_counts(mechanism, dataset, lambda outputs: np.equal.outer(outputs, pair), runs, seed=seed)
-    return proportion_result(
-        f"{often} is drawn at least as often as {seldom}.",
-        "share",
-        (0.5, 1.0),
-        int(found[0]),
-        runs=runs,
-        alpha=alpha,
-        seed=seed,
-        largest_width=0.2,
-        trials=int(found.sum()),
-        method="exact limits of a probability (Clopper-Pearson), given the runs with either output",
-    )
+    statement = f"{often} is drawn at least as often as {seldom}."
+    given: dict[str, Any] = {"trials": int(found.sum()), "method": f"{EXACT_LIMITS}, given the runs with either output"}
+    return proportion_result(statement, "share", (0.5, 1.0), int(found[0]), (runs, alpha, seed), 0.2, **given)
 
 
 # The experiments.

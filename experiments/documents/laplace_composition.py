@@ -32,7 +32,7 @@ from ...mechanisms import (
 )
 from ...mechanisms.noise_samplers import grid_step
 from ..cases.experiment import Case, Experiment, fails, false_statement, holds, stated, true_statement
-from ..cases.simulate import blocks
+from ..statements.simulated import blocks, result_of
 
 # Statement: the distance of a distribution function from the correct one.
 
@@ -79,16 +79,11 @@ def cdf_distance(
     observed = float(max((ranks + 1 / runs - expected).max(), (expected - ranks).max()))
     radius = math.sqrt(math.log(2 / alpha) / (2 * runs))
     lower, rounding = max(0.0, observed - radius), grid_step(right.scale) / (4 * right.scale)
-    return StatementResult(
-        statement="The outputs have the Laplace distribution function.",
-        quantity="largest distance of the distribution functions",
-        points=(Point(estimate=observed, lower=lower, upper=observed + radius, low=0.0, high=rounding),),
-        alpha=alpha,
-        method="Dvoretzky-Kiefer-Wolfowitz with Massart's constant",
-        runs=runs,
-        seed=seed,
-        largest_width=0.02,
-    )
+    points = [Point(estimate=observed, lower=lower, upper=observed + radius, low=0.0, high=rounding)]
+    statement = "The outputs have the Laplace distribution function."
+    method = "Dvoretzky-Kiefer-Wolfowitz with Massart's constant"
+    quantity = "largest distance of the distribution functions"
+    return result_of(statement, quantity, points, method, (runs, alpha, seed), 0.02)
 
 
 # The experiments.

@@ -30,7 +30,7 @@ from ...mechanisms import (
     faulty,
 )
 from ..cases.experiment import Case, Experiment, fails, holds, stated
-from ..statements.gaussian_statements import IsBelow
+from ..statements.simulated import IsBelow
 
 DOCUMENT: Final = "named"
 EPSILON: Final = 1.0

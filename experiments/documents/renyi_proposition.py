@@ -41,8 +41,8 @@ from ..cases.experiment import (
     stated,
     true_statement,
 )
-from ..cases.simulate import blocks, event_counts
 from ..statements.figures import boundary_figure
+from ..statements.simulated import blocks, event_counts, result_of
 
 # Statements: Rényi divergences, and the probabilities of events of all sizes.
 
@@ -61,17 +61,8 @@ class LaplaceFold:
     Each question asks by how much the number exceeds a threshold, clipped to [0, 1], and its answer gets Laplace noise
     of scale 1/epsilon_each. All thresholds are 0 or, if the composition is adaptive, the threshold rises by 1 after an
     answer above ½ and falls by 1 after any other answer. The output is the sum of the answers, each clipped to [0, 1].
-    If one number is below and the other above all thresholds, the privacy loss is a linear function of the sum, so
-    that the sum preserves all of the loss.
-
-    Parameters
-    ----------
-    epsilon_each : float
-        In nats, positive.
-    n : int
-        Number of mechanisms, at least 1.
-    is_adaptive : bool
-        Whether each question depends on the previous answers.
+    If one number is below and the other above all thresholds, the privacy loss is a linear function of the sum, so that
+    the sum preserves all of the loss.
     """
 
     epsilon_each: float
@@ -129,15 +120,10 @@ def divergence(
     )
     estimate = exact_renyi(distribution_x, distribution_y, order)
     lower = float(renyi_lower(count_x, count_y, order, alpha=alpha))
-    return StatementResult(
-        statement=f"The Rényi divergence of order {order:g} is at most {stated:.4g}.",
-        quantity=f"Rényi divergence of order {order:g}",
-        points=(Point(estimate=estimate, lower=lower, upper=math.inf, high=stated),),
-        alpha=alpha,
-        method="lower bound from exact limits of nested events; point estimate with half a hit added to each cell",
-        runs=runs,
-        seed=seed,
-    )
+    points = [Point(estimate=estimate, lower=lower, upper=math.inf, high=stated)]
+    statement = f"The Rényi divergence of order {order:g} is at most {stated:.4g}."
+    method = "lower bound from exact limits of nested events; point estimate with half a hit added to each cell"
+    return result_of(statement, f"Rényi divergence of order {order:g}", points, method, (runs, alpha, seed))
 
 
 def events_of_all_sizes(
@@ -175,15 +161,9 @@ def events_of_all_sizes(
         points.append(Point(at=f"event {j + 1} on y", estimate=q[j], lower=q_low[j], upper=q_high[j]))
         high = allowed[j] if allowed[j] < 1 else math.inf  # every probability is at most 1
         points.append(Point(at=f"event {j + 1} on x", estimate=p[j], lower=p_low[j], upper=p_high[j], high=high))
-    return StatementResult(
-        statement=f"No event crosses the boundary of {claim}.",
-        quantity="probability",
-        points=tuple(points),
-        alpha=alpha,
-        method="exact limits of every probability (Clopper-Pearson), an equal part of alpha each",
-        runs=runs,
-        seed=seed,
-    )
+    statement = f"No event crosses the boundary of {claim}."
+    method = "exact limits of every probability (Clopper-Pearson), an equal part of alpha each"
+    return result_of(statement, "probability", points, method, (runs, alpha, seed))
 
 
 def _drawn(mechanism: Any, dataset: Any, runs: int, *, seed: int, stream: int) -> Floats:
@@ -201,12 +181,8 @@ FOLDS: Final = (1, 10, 100)
 _MANY: Final = 1_000_000
 _LOCAL: Final = Local()
 _INSIDE: Final = {10: (-3, 4), 100: (-15, 16)}
-_FAR: Final = {
-    1: 2.5,
-    10: 1.0,
-    100: 0.4,
-}  # excess for each fold: all events lie far below the boundary of the proposition
 """Values within reach of a search with n questions, so that the answers change the questions."""
+_FAR: Final = {1: 2.5, 10: 1.0, 100: 0.4}  # excess for each fold: all events lie far below the boundary
 
 
 def experiments() -> list[Experiment]:
@@ -325,7 +301,7 @@ def _folds() -> list[Case]:
         n = mechanism.n
         claim = NFoldComposition(mechanism.epsilon_each, n)
         exact = None if distributions is None else exact_parameter(claim, *distributions)
-        options: Any = {"claim": claim, "exact": exact, "resolution": _FAR[n]}
+        options: Any = {"claim": claim, "exact": exact, "detect": _FAR[n]}
         cases.append(holds(f"R3-{name}-{n}", mechanism, pair, _LOCAL, f"{note}, n = {n}", **options))
 
     for n in FOLDS:
@@ -343,7 +319,7 @@ def _folds() -> list[Case]:
         distributions = search.distribution(-n), search.distribution(n + 1)
         case("response-beyond", search, (-n, n + 1), distributions, "adaptive questions, values beyond all thresholds")
     vector = composed(LaplaceMechanism(EPSILON), 10)
-    rest: Any = {"claim": NFoldComposition(EPSILON, 10), "exact": None, "runs": RUNS // 2, "resolution": _FAR[10]}
+    rest: Any = {"claim": NFoldComposition(EPSILON, 10), "exact": None, "runs": RUNS // 2, "detect": _FAR[10]}
     note = "ten Laplace answers instead of their sum"
     return [*cases, holds("R3-laplace-answers-10", vector, (0.0, 1.0), Within("linf"), note, **rest)]
 
@@ -351,22 +327,17 @@ def _folds() -> list[Case]:
 def _more_folds() -> list[Case]:
     claim = NFoldComposition(EPSILON, 10)
     cases: list[Case] = []
+    few, many = RandomisedResponseFold(EPSILON, 20), RandomisedResponseFold(EPSILON, 90)
     for audit, name, mechanism, pair, note in (
-        (
-            holds,
-            "twice",
-            RandomisedResponseFold(EPSILON, 20),
-            (0, 1),
-            "20 randomised responses, excess too small to detect",
-        ),
+        (holds, "twice", few, (0, 1), "20 randomised responses, excess too small to detect"),
         (fails, "four-times", RandomisedResponseFold(EPSILON, 40), (0, 1), "40 randomised responses, claim for 10"),
         (fails, "four-times-adaptive", UpAndDown(EPSILON, 40), (-40, 41), "40 adaptive responses, claim for 10"),
-        (fails, "nine-times", RandomisedResponseFold(EPSILON, 90), (0, 1), "90 randomised responses, claim for 10"),
+        (fails, "nine-times", many, (0, 1), "90 randomised responses, claim for 10"),
     ):
         exact = exact_parameter(claim, mechanism.distribution(pair[0]), mechanism.distribution(pair[1]))
         runs = _MANY if name.startswith("four") else RUNS
         options: Any = {"claim": claim, "exact": exact, "runs": runs}
-        options |= {"resolution": _FAR[10]} if audit is holds else {}
+        options |= {"detect": _FAR[10]} if audit is holds else {}
         cases.append(audit(f"R3-{name}", mechanism, pair, _LOCAL, note, **options))
     return cases
 

@@ -1,52 +1,23 @@
-"""Defects of released code that the search finds, each with a variant that keeps its claim.
-
-docs/findings.md explains them.
-"""
+"""Defects of released code that the search finds, each with a variant that keeps its claim; see docs/findings.md."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import partial
 from importlib import import_module
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 import numpy as np
 
 from ...audit.datasets.adjacency import AddRemove, Adjacency, Replace, Within
 from ...audit.datasets.domains import Answers, Domain, Rows
-from ...audit.results.audit_result import AuditResult
-from ...audit.results.worst_pair import WorstPair
-from ...audit.search.find_worst_pair import find_worst_pair
 from ...mechanisms import LaplaceMechanism
 from ...mechanisms.adapters import from_diffprivlib, from_diffprivlib_tool, from_opendp, from_pydp
-from ..published.exposed_means import BoundedMean, ExposedMean
-
-Library: TypeAlias = Literal["opendp", "diffprivlib", "pydp", ""]
+from ..published.auditorium import BoundedMean, ExposedMean
+from .subjects import Subject, of_diffprivlib
 
 _NAN = float("nan")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Searched:
-    """A mechanism that `make` makes, a domain to search, and the runs of the audit on each dataset and of the search.
-
-    Mechanisms that state no adjacency have it here.
-    """
-
-    words: str
-    make: Callable[[], Any] = field(repr=False)
-    domain: Domain
-    runs: int
-    search_runs: int
-    adjacency: Adjacency | None = None
-
-    def search(self, *, seed: int, bits: bool, alpha: float, **options: Any) -> WorstPair:
-        sizes = {"runs": self.runs, "search_runs": self.search_runs, "alpha": alpha}
-        whole: dict[str, Any] = {**sizes, "seed": seed, "bits": bits, "jobs": 1, **options}
-        return find_worst_pair(self.make(), self.domain, adjacency=self.adjacency, **whole)
-
-    def audit(self, *, seed: int, bits: bool, alpha: float) -> AuditResult:
-        return self.search(seed=seed, bits=bits, alpha=alpha).audit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,10 +29,10 @@ class Defect:
     """
 
     name: str
-    library: Library
+    library: Literal["opendp", "diffprivlib", "pydp", ""]
     by: Literal["values", "low bits"]
-    broken: Searched
-    variant: Searched
+    broken: Subject
+    variant: Subject
 
 
 def defects() -> list[Defect]:
@@ -70,7 +41,7 @@ def defects() -> list[Defect]:
 
 
 def _defect(
-    library: Library,
+    library: Any,
     name: str,
     broken: tuple[str, Callable[[], Any], Domain],
     variant: tuple[str, Callable[[], Any], Domain],
@@ -82,12 +53,21 @@ def _defect(
     variant_adjacency: Adjacency | None = None,
 ) -> Defect:
     """Return a defect whose two versions, each (words, make, domain), have the same numbers of runs."""
-    sizes = {"runs": runs, "search_runs": search_runs}
     first, second = (
-        Searched(words=words, make=make, domain=domain, adjacency=given, **sizes)
+        Subject(name=words, make=make, domain=domain, adjacency=given, runs=runs, search_runs=search_runs)
         for (words, make, domain), given in ((broken, adjacency), (variant, variant_adjacency or adjacency))
     )
     return Defect(name=name, library=library, by=by, broken=first, variant=second)
+
+
+def _of_rows(released: Callable[..., Any] | tuple[str, str], *example: Any, **options: Any) -> Callable[[], Any]:
+    """Return the maker of a function of rows, or of one of diffprivlib, at ε = 1; a row is replaced."""
+
+    def make() -> Any:
+        function = of_diffprivlib(*released) if isinstance(released, tuple) else released
+        return from_diffprivlib_tool(function, example=[*example], adjacency=Replace(), epsilon=1.0, **options)
+
+    return make
 
 
 def _models() -> list[Defect]:
@@ -95,26 +75,16 @@ def _models() -> list[Defect]:
     long, short = (Rows(low=(-norm, 0), high=(norm, 1), most=1) for norm in (30.0, 1.0))
 
     def regression(low: float) -> Callable[[], Any]:
-        return lambda: from_diffprivlib_tool(
-            _of("models", "LinearRegression"),
-            example=[(1.0, 1.0)],
-            adjacency=Replace(),
-            output=lambda model: model.coef_,
-            epsilon=1.0,
-            bounds_X=(low, 1),
-            bounds_y=(0, 1),
-            fit_intercept=False,
-        )
+        options: dict[str, Any] = {"bounds_X": (low, 1), "bounds_y": (0, 1), "fit_intercept": False}
+        return _of_rows(("models", "LinearRegression"), (1.0, 1.0), output=lambda model: model.coef_, **options)
 
     def logistic(norm: float) -> Callable[[], Any]:
         def fit(rows: Sequence[Any], **options: Any) -> Any:
             x, label = np.array([(0.0, 0), (0.0, 1), *rows]).T
-            model = _of("models", "LogisticRegression")(data_norm=norm, fit_intercept=False, **options)
+            model = of_diffprivlib("models", "LogisticRegression")(data_norm=norm, fit_intercept=False, **options)
             return model.fit(x[:, None], label.astype(int))
 
-        return lambda: from_diffprivlib_tool(
-            fit, example=[(1.0, 1)], adjacency=Replace(), output=lambda model: model.coef_[0, 0], epsilon=1.0
-        )
+        return _of_rows(fit, (1.0, 1), output=lambda model: model.coef_[0, 0])
 
     from_0 = ("bounds_X from 0 to 1", regression(0), rows)
     from_minus_1 = ("bounds_X from -1 to 1", regression(-1), rows)
@@ -126,25 +96,16 @@ def _models() -> list[Defect]:
 
 
 def _tools() -> list[Defect]:
-    def of_rows(name: str, known: float) -> Callable[[], Any]:
-        """Apply a tool to the rows and one known row, as the mean of no rows is NaN without noise."""
-        return lambda: from_diffprivlib_tool(
-            lambda rows, **options: _of("tools", name)([known, *rows], **options),
-            example=[1.0],
-            adjacency=Replace(),
-            epsilon=1.0,
-            bounds=(0.0, 1.0),
-        )
-
     def total(words: str, name: str, low: float, high: float, *other: float) -> tuple[str, Callable[[], Any], Domain]:
-        def make() -> Any:
-            options: dict[str, Any] = {"epsilon": 1.0, "bounds": (low, high)}
-            return from_diffprivlib_tool(_of("tools", name), example=[low], adjacency=Replace(), **options)
-
-        return words, make, Rows(values=(low, high, *other))
+        return words, _of_rows(("tools", name), low, bounds=(low, high)), Rows(values=(low, high, *other))
 
     def missing(name: str, known: float, search_runs: int, most: int) -> Defect:
-        make = of_rows(name, known)
+        """Return a tool on the rows and one known row, as the mean of no rows is NaN without noise."""
+
+        def applied(rows: Sequence[float], **options: Any) -> Any:
+            return of_diffprivlib("tools", name)([known, *rows], **options)
+
+        make = _of_rows(applied, 1.0, bounds=(0.0, 1.0))
         broken = "rows of NaN, 0 and 1", make, Rows(values=(_NAN, 0.0, 1.0), most=most)
         variant = "rows of 0 and 1", make, Rows(values=(0.0, 1.0), most=most)
         return _defect("diffprivlib", name, broken, variant, 20_000, search_runs)
@@ -185,7 +146,7 @@ def _low_bits() -> list[Defect]:
     answers = Answers(low=0.0, high=2.0)
 
     def continuous() -> Any:
-        made = _of("mechanisms", "Laplace")(epsilon=1.0, sensitivity=1.0)
+        made = of_diffprivlib("mechanisms", "Laplace")(epsilon=1.0, sensitivity=1.0)
         return from_diffprivlib(made, adjacency=Within("l1", 1.0))
 
     def noise(name: str, *arguments: float) -> Callable[[], Any]:
@@ -212,24 +173,17 @@ def _parts() -> list[Defect]:
     def bayes(known: Sequence[tuple[float, int]], low: float) -> Callable[[], Any]:
         def fit(rows: Sequence[Any], **options: Any) -> Any:
             table = np.array([*known, *rows])
-            return _of("models", "GaussianNB")(bounds=(low, low + 1.0), **options).fit(table[:, :1], table[:, 1])
+            model = of_diffprivlib("models", "GaussianNB")(bounds=(low, low + 1.0), **options)
+            return model.fit(table[:, :1], table[:, 1])
 
-        def means(model: Any) -> Any:
-            return np.append(model.theta_, model.class_count_)
-
-        example = [(low, 0), (low, 1)]
-        return lambda: from_diffprivlib_tool(fit, example=example, adjacency=Replace(), output=means, epsilon=1.0)
+        return _of_rows(fit, (low, 0), (low, 1), output=lambda model: np.append(model.theta_, model.class_count_))
 
     def clusters(*known: float) -> Callable[[], Any]:
         def fit(rows: Sequence[float], **options: Any) -> Any:
-            return _of("models", "KMeans")(n_clusters=2, bounds=(0.0, 1.0), **options).fit(
-                np.array([[*known, *rows]]).T
-            )
+            model = of_diffprivlib("models", "KMeans")(n_clusters=2, bounds=(0.0, 1.0), **options)
+            return model.fit(np.array([[*known, *rows]]).T)
 
-        def centres(model: Any) -> Any:
-            return np.sort(model.cluster_centers_.ravel())
-
-        return lambda: from_diffprivlib_tool(fit, example=[0.0, 1.0], adjacency=Replace(), output=centres, epsilon=1.0)
+        return _of_rows(fit, 0.0, 1.0, output=lambda model: np.sort(model.cluster_centers_.ravel()))
 
     far, near = bayes(corners, 99.0), bayes(unit, 0.0)
     change, stay = (Rows(values=tuple(corners[:number]), least=1) for number in (4, 2))
@@ -247,12 +201,8 @@ def _parts() -> list[Defect]:
 
 def _mean_of_whole_numbers() -> Defect:
     """Return a mean that is cut to a whole number before the noise, which is for the mean."""
-
-    def mean(**options: Any) -> Callable[[], Any]:
-        given = {"adjacency": Replace(), "epsilon": 1.0, "bounds": (0, 1), **options}
-        return lambda: from_diffprivlib_tool(_of("tools", "mean"), example=[0, 1], **given)
-
     bits = Rows(values=(0, 1), least=1, most=8)
+    mean = partial(_of_rows, ("tools", "mean"), 0, 1, bounds=(0, 1))
     whole, plain = ("dtype=int", mean(dtype=int), bits), ("without dtype", mean(), bits)
     return _defect("diffprivlib", "mean, dtype int", whole, plain, 5_000, 4_000)
 
@@ -263,7 +213,3 @@ def _exposed_mean() -> Defect:
     broken = "noise scaled by a noisy count", lambda: ExposedMean(1.0), unit
     variant = "a noisy sum over a noisy count", lambda: BoundedMean(1.0, 0.0, 1.0), unit
     return _defect("", name, broken, variant, 20_000, 20_000, adjacency=AddRemove())
-
-
-def _of(module: str, name: str) -> Any:
-    return getattr(import_module(f"diffprivlib.{module}"), name)

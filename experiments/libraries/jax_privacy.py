@@ -39,21 +39,12 @@ _RATE = 0.05
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CanaryTraining:
-    """What a training run shows of its canaries, and the parameters of its claim.
+    """What a training run shows of its canaries, and the parameters of its claim, for one added or removed row.
 
-    Attributes
-    ----------
-    included : ndarray of bool, shape (canaries,)
-        Whether the coin of a canary put it into the dataset.
-    last_scores : ndarray, shape (canaries,)
-        What the last model shows: how far each canary's coordinate has moved, in movements by one clipped gradient. In
-        a sound run it is the number of batches that had the canary, plus noise of scale ``noise_multiplier √steps``.
-    step_scores : ndarray, shape (canaries,)
-        What the noisy gradients of all steps show: the log likelihood ratio of a canary that is included to one that is
-        not, by the claim. NaN without noise.
-    noise_multiplier, sampling_rate : float
-    steps : int
-        Parameters of the claim; it is for datasets that differ by one added or removed row.
+    `included` says whose coins put them into the dataset. `last_scores` are what the last model shows: how far each
+    canary's coordinate has moved, in movements by one clipped gradient; in a sound run the number of batches that had
+    the canary, plus noise of scale ``noise_multiplier √steps``. `step_scores` are what the noisy gradients of all steps
+    show: the log likelihood ratio of a canary that is included to one that is not, by the claim; NaN without noise.
     """
 
     included: NDArray[np.bool_] = field(repr=False)
@@ -80,19 +71,8 @@ def jax_privacy_training(
 ) -> CanaryTraining:
     """Train a logistic regression once; each canary is one of its rows with probability a half.
 
-    Parameters
-    ----------
-    canaries, rows : int
-        Canaries that may be included, and other rows, which are always included.
-    steps : int
-        Batches, each with every row with probability `sampling_rate` (Poisson sampling).
-    sampling_rate : float
-    noise_multiplier : float
-        Scale of the noise in clipping norms; 0 for none.
-    seed : int
-        The same seed gives the same run on the same machine.
-    fault : {"", "half the noise", "clipped mean"}
-        Where the training departs from what its claim is for.
+    The other `rows` are always included. Each batch has every row with probability `sampling_rate` (Poisson sampling).
+    The noise has the scale `noise_multiplier` in clipping norms. The same seed gives the same run on the same machine.
 
     Raises
     ------

@@ -10,9 +10,8 @@ from typing import Any
 
 from ...reports.pages.html_page import CellStyle, PageCell, PageTable
 from ...reports.plain_text import visible
-from .plan import Plan
-from .run_plan import SuiteRun
-from .run_target import BITS
+from .audited_library import Plan
+from .run_plan import BITS, SuiteRun
 
 
 class Status(enum.Enum):
@@ -20,7 +19,7 @@ class Status(enum.Enum):
 
     AUDITED = "audited"
     REFUTED = "refuted"
-    REFUTED_BY_BITS = "refuted by low bits only"
+    REFUTED_BY_BITS = "refuted by a floating-point leak only"
     NOT_CONFIRMED = "refuted once, not confirmed"
     INCONCLUSIVE = "inconclusive"
     PLANNED = "planned"
@@ -149,7 +148,7 @@ def _sorted(lines: Iterable[Line]) -> Coverage:
 def plan_text(plan: Plan, *, points: bool = True) -> str:
     """Return the numbers of a plan, and its targets in the order of their audits."""
     callables = len({target.callable for target in plan.targets})
-    kinds = "by values and by low bits" if plan.with_bits else "by values"
+    kinds = "by values and by floating-point leaks" if plan.with_bits else "by values"
     lines = [
         f"{plan.release}: {len(plan.targets)} points of {callables} callables, {plan.audits} audits ({kinds})",
         f"alpha {plan.alpha:g} for the suite, {plan.share:.3g} for each audit",
@@ -174,8 +173,8 @@ def outcome_text(run: SuiteRun) -> str:
     audited = sum(bool(outcome.entries) for outcome in run.outcomes)
     failed = sum(bool(outcome.failure) for outcome in run.outcomes)
     numbers = (
-        f"{audited} of {len(run.plan.targets)} points audited: {by_values} refuted by values, {by_bits} by low bits "
-        f"only; {failed} could not be audited, {len(run.not_reached)} not reached"
+        f"{audited} of {len(run.plan.targets)} points audited: {by_values} refuted by values, {by_bits} by a "
+        f"floating-point leak only; {failed} could not be audited, {len(run.not_reached)} not reached"
     )
     confirmed = f"{by_values + by_bits} refuted and confirmed on fresh runs, {new} of them new:" if lines else ""
     return "\n".join(filter(None, [numbers, confirmed, *lines]))

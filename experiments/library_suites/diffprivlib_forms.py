@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,20 @@ from ...audit.datasets.adjacency import AddRemove, Adjacency, Local, Replace, Wi
 from ...audit.datasets.domains import Answers, Domain, Rows, Values
 from ...mechanisms.adapters import from_diffprivlib, from_diffprivlib_tool
 from ...mechanisms.adapters.opendp import Monotonic
-from ..libraries.defects import Searched, defects
-from ..libraries.diffprivlib_fits import diffprivlib_fits
-from ..libraries.diffprivlib_targets import diffprivlib_subjects
-from .audited_library import LOW_BITS, Form, NotCovered, PublicCallable, Target, known_in, parameters_of, required_of
+from ..libraries.defects import defects
+from ..libraries.subjects import diffprivlib_fits, diffprivlib_subjects
+from .audited_library import (
+    LOW_BITS,
+    Form,
+    NotCovered,
+    PublicCallable,
+    Target,
+    known_in,
+    parameters_of,
+    public_callables,
+    required_of,
+    targets_of,
+)
 
 _NUMERIC = {"epsilon", "delta", "sensitivity", "lower", "upper"}
 _GRID: tuple[dict[str, Any], ...] = (
@@ -23,7 +34,6 @@ _GRID: tuple[dict[str, Any], ...] = (
     {"epsilon": 3.0, "delta": 0.01, "sensitivity": 0.5, "lower": 9.0, "upper": 10.0},
 )
 _RELAXED = {"epsilon": 1.0, "delta": 0.1, "sensitivity": 1.0, "lower": 0.0, "upper": 2.0}
-_EPSILONS = (1.0, 0.25, 3.0)
 _REVIEWED = {
     "Gaussian", "GaussianAnalytic", "GaussianDiscrete", "Geometric", "GeometricFolded", "GeometricTruncated", "Laplace",
     "LaplaceBoundedDomain", "LaplaceBoundedNoise", "LaplaceFolded", "LaplaceTruncated", "Snapping", "Staircase",
@@ -37,24 +47,40 @@ _SLOW = {"GeometricFolded": 3, "LaplaceBoundedDomain": 2}
 _ANSWERS_ASSUMED = "Neighbours are assumed from the signature: answers within the sensitivity."
 
 
-def mechanism_form(public: PublicCallable) -> Form:
+def diffprivlib_public() -> tuple[PublicCallable, ...]:
+    """Return the public mechanisms, tools and models."""
+    return public_callables("diffprivlib", ("mechanisms", "tools", "models"))
+
+
+def diffprivlib_form(public: PublicCallable) -> Form:
+    """Return the targets of a mechanism, a tool or a model."""
+    match public.name.partition(".")[0]:
+        case "mechanisms" if not hasattr(public.function, "randomise"):
+            return NotCovered("it is a part of mechanisms, not a mechanism")
+        case "mechanisms" if inspect.isabstract(public.function):
+            return NotCovered("it is an abstract base class")
+        case "mechanisms":
+            return _mechanism_form(public)
+        case "tools":
+            return _tool_form(public)
+        case _:
+            return _model_form(public)
+
+
+def _mechanism_form(public: PublicCallable) -> Form:
     """Return the targets of a class of mechanisms, by the parameters that it requires."""
     required, known = required_of(public.function), set(parameters_of(public.function))
-    special = [subject for subject in diffprivlib_subjects() if subject.name == public.short in ("Bingham", "Vector")]
-    if special:
-        return tuple(
-            Target(callable=public.name, point="epsilon=1", make=one.make, domain=(one.pair,), runs=one.runs, cost=4)
-            for one in special
-        )
+    if public.short in ("Bingham", "Vector"):
+        (one,) = (subject for subject in diffprivlib_subjects() if subject.name == public.short)
+        return targets_of(public, [("epsilon=1", one.make, (one.pair,))], runs=one.runs, cost=4)
     if required == {"epsilon", "value0", "value1"}:
-        return _of_values(public, ("a", "b"), lambda: {"value0": "a", "value1": "b"})
+        return _of_values(public, ("a", "b"), value0="a", value1="b")
     if required == {"epsilon", "utility_list"}:
-        pairs = [["a", "b", 1.0], ["a", "c", 2.0], ["b", "c", 2.0]]
-        return _of_values(public, ("a", "b", "c"), lambda: {"utility_list": pairs})
+        return _of_values(public, ("a", "b", "c"), utility_list=[["a", "b", 1.0], ["a", "c", 2.0], ["b", "c", 2.0]])
     if required == {"epsilon", "hierarchy"}:
-        return _of_values(public, ("a", "b", "c", "d"), lambda: {"hierarchy": [["a", "b"], ["c", "d"]]})
+        return _of_values(public, ("a", "b", "c", "d"), hierarchy=[["a", "b"], ["c", "d"]])
     if required == {"epsilon", "sensitivity", "utility"}:
-        return tuple(_of_utilities(public, "monotonic" in known))
+        return _of_utilities(public, "monotonic" in known)
     if required and required <= _NUMERIC and "sensitivity" in known:
         return _of_numbers(public, required, known)
     return NotCovered(f"its required parameters ({', '.join(sorted(required)) or 'none'}) fit no known form")
@@ -72,25 +98,17 @@ def _of_numbers(public: PublicCallable, required: set[str], known: set[str]) -> 
     kind = _kind_of_value(public.function, points[0])
     if kind is None:
         return NotCovered("it randomises neither floating-point numbers nor integers")
-    bits = known_in("diffprivlib", LOW_BITS if public.short in _CONTINUOUS else "")
 
-    def target(point: dict[str, Any]) -> Target:
+    def made(point: dict[str, Any]) -> tuple[str, Callable[[], Any], Answers]:
         options = {name: _whole(name, value) if kind is int else value for name, value in point.items()}
         sensitivity = options["sensitivity"]
         low = options.get("lower", 0) - (sensitivity if "lower" in options else 0)
         high = options["upper"] + sensitivity if "upper" in options else low + 2 * sensitivity
-        return Target(
-            callable=public.name,
-            point=_words(options),
-            make=_maker(public.function, options, Within("l1", float(sensitivity))),
-            domain=Answers(low=low, high=high, integer=kind is int),
-            runs=20_000,
-            cost=_SLOW.get(public.short, 1),
-            known_bits=bits,
-            note=_note(public),
-        )
+        make = _maker(public.function, options, Within("l1", float(sensitivity)))
+        return _words(options), make, Answers(low=low, high=high, integer=kind is int)
 
-    return tuple({one.point: one for one in map(target, points)}.values())
+    bits, cost = known_in("diffprivlib", LOW_BITS if public.short in _CONTINUOUS else ""), _SLOW.get(public.short, 1)
+    return targets_of(public, map(made, points), runs=20_000, cost=cost, known_bits=bits, note=_note(public))
 
 
 def _whole(name: str, value: float) -> float | int:
@@ -110,32 +128,23 @@ def _kind_of_value(function: Any, point: dict[str, Any]) -> type | None:
     return None
 
 
-def _of_values(public: PublicCallable, values: Sequence[str], options: Callable[[], dict[str, Any]]) -> Form:
-    return tuple(
-        Target(
-            callable=public.name,
-            point=f"epsilon={epsilon:g}",
-            make=_maker(public.function, {"epsilon": epsilon, **options()}, Local()),
-            domain=Values(tuple(values)),
-            note=_note(public),
-        )
-        for epsilon in _EPSILONS
-    )
+def _of_values(public: PublicCallable, values: tuple[str, ...], **options: Any) -> Form:
+    points = [
+        (f"epsilon={epsilon:g}", _maker(public.function, {"epsilon": epsilon, **options}, Local()), Values(values))
+        for epsilon in (1.0, 0.25, 3.0)
+    ]
+    return targets_of(public, points, note=_note(public))
 
 
-def _of_utilities(public: PublicCallable, has_monotonic: bool) -> Iterator[Target]:
+def _of_utilities(public: PublicCallable, has_monotonic: bool) -> Form:
+    points = []
     for epsilon, sensitivity, monotonic in ((1.0, 1.0, False), (1.0, 1.0, True), (3.0, 0.5, False)):
         if monotonic and not has_monotonic:
             continue
         options = {"epsilon": epsilon, "sensitivity": sensitivity, **({"monotonic": True} if monotonic else {})}
-        adjacency = (Monotonic if monotonic else Within)("linf", sensitivity)
-        yield Target(
-            callable=public.name,
-            point=_words(options),
-            make=_choice(public.function, options, adjacency),
-            domain=Answers(n_answers=3, low=0.0, high=2.0 * sensitivity),
-            note=_note(public),
-        )
+        make = _choice(public.function, options, (Monotonic if monotonic else Within)("linf", sensitivity))
+        points.append((_words(options), make, Answers(n_answers=3, low=0.0, high=2.0 * sensitivity)))
+    return targets_of(public, points, note=_note(public))
 
 
 def _maker(function: Any, options: dict[str, Any], adjacency: Adjacency) -> Callable[[], Any]:
@@ -157,17 +166,17 @@ _DATA = {"array", "sample", "array_x", "array_y"}
 _REPLACED = {"mean", "var", "std", "sum", "nanmean", "nanvar", "nanstd", "nansum", "count_nonzero"}
 _ADDED = {"histogram", "histogram2d", "histogramdd", "median", "quantile", "percentile"}
 _ASSUMED = "The neighbours of this tool are not known; refuted means refuted for added and for replaced rows."
-_RUNS, _SEARCH = 10_000, 1_000
-_FIT_RUNS, _FIT_SEARCH = 1_500, 600
+_OF_TOOLS: dict[str, Any] = {"runs": 10_000, "search_runs": 1_000, "cost": 2}
+_OF_MODELS: dict[str, Any] = {"runs": 1_500, "search_runs": 600, "cost": 5}
 _LINE = Rows(low=-0.5, high=1.5, least=1)  # beyond the bounds, to which tools clip
 _PLANE = Rows(low=(0.0, 0.0), high=(1.0, 1.0), least=1)
 _WHOLE = Rows(low=0, high=3, integer=True, least=1)
 _LARGE = 2.0**52
-_BITS = "low bits of the continuous noise of its mechanisms"
+_BITS = "floating-point leak of the continuous noise of its mechanisms"
 _Point = tuple[str, Domain, dict[str, Any]]
 
 
-def tool_form(public: PublicCallable) -> Form:
+def _tool_form(public: PublicCallable) -> Form:
     """Return the targets of a function of tools, by its parameters."""
     known, required = set(parameters_of(public.function)), required_of(public.function)
     data = _DATA & known
@@ -175,53 +184,44 @@ def tool_form(public: PublicCallable) -> Form:
     if not data or "epsilon" not in known or "accountant" not in known or rest:
         words = ", ".join(sorted(rest)) or "no data, epsilon or accountant"
         return NotCovered(f"its parameters fit no known form ({words})")
+    points: Iterable[_Point] = [
+        ("rows from 0 to 3", _WHOLE, {}), ("rows from 0 to 3, epsilon=0.5", _WHOLE, {"epsilon": 0.5})
+    ]  # fmt: skip
     if "bins" in known:
         points = _histograms(known)
     elif "bounds" in known:
-        points = _bounded(public.short, known, required)
-    else:
-        points = iter([("rows from 0 to 3", _WHOLE, {}), ("rows from 0 to 3, epsilon=0.5", _WHOLE, {"epsilon": 0.5})])
+        points = _bounded(known, required)
     adjacencies = _neighbours(public.short)
+    shared = {**_OF_TOOLS, "adjacencies": adjacencies, "note": "" if len(adjacencies) == 1 else _ASSUMED}
     targets = [
-        Target(
-            callable=public.name,
-            point=words,
-            make=_tool(public.function, domain, adjacencies[0], options),
-            domain=domain,
-            adjacencies=adjacencies,
-            runs=_RUNS,
-            search_runs=_SEARCH,
-            guide="replay",
-            cost=2,
-            known=known_in("diffprivlib", _known_of(public.short, options)),
-            known_bits=known_in("diffprivlib", _BITS),
-            note="" if len(adjacencies) == 1 else _ASSUMED,
+        _target(
+            public, words, _tool(public.function, domain, adjacencies[0], options), domain,
+            _known_of(public.short, options), **shared,
         )
         for words, domain, options in points
-    ]
-    return tuple({target.name: target for target in (*targets, *_found(public, cost=2))}.values())
+    ]  # fmt: skip
+    targets += _found(public, {**_OF_TOOLS, "search_runs": 2_000})
+    return tuple({target.name: target for target in targets}.values())
 
 
-def model_form(public: PublicCallable) -> Form:
+def _model_form(public: PublicCallable) -> Form:
     """Return the fits of a model that this project knows, and the defects of it."""
     targets = [
-        Target(
-            callable=public.name,
-            point=fit.name.partition(", ")[2],
-            make=fit.make,
-            domain=fit.domain,
-            runs=_FIT_RUNS,
-            search_runs=_FIT_SEARCH,
-            guide="replay",
-            cost=5,
-            known=known_in("diffprivlib", _KNOWN_FITS.get(fit.name, "")),
-            known_bits=known_in("diffprivlib", _BITS),
-        )
+        _target(public, fit.name.partition(", ")[2], fit.make, fit.domain, _KNOWN_FITS.get(fit.name, ""), **_OF_MODELS)
         for fit in diffprivlib_fits()
         if fit.name.partition(",")[0] == public.short and not fit.name.endswith("a row is replaced")
     ]  # trees are for added rows: a replaced one costs twice, which is not a defect
-    found = (*targets, *_found(public, cost=5))
+    found = (*targets, *_found(public, _OF_MODELS))
     return found or NotCovered("no form says which part of the fitted model is released, and for which rows")
+
+
+def _target(
+    public: PublicCallable, point: str, make: Callable[[], Any], domain: Any, known: str, **shared: Any
+) -> Target:
+    """Return a target on rows, whose search is guided by replays."""
+    known, bits = (known_in("diffprivlib", words) for words in (known, _BITS))
+    options = {"guide": "replay", "known": known, "known_bits": bits, **shared}
+    return Target(callable=public.name, point=point, make=make, domain=domain, **options)
 
 
 _KNOWN_FITS = {
@@ -254,31 +254,17 @@ def _known_of(tool: str, options: dict[str, Any]) -> str:
     return _DEFECTS["sum"] if is_large and tool in ("sum", "nansum", "mean", "nanmean") else ""
 
 
-def _found(public: PublicCallable, *, cost: int) -> Iterator[Target]:
+def _found(public: PublicCallable, shared: dict[str, Any]) -> Iterator[Target]:
     """Yield the defects of a callable that searches found, and their variants."""
-    is_model = public.name.startswith("models.")
     for defect in defects():
         if defect.library != "diffprivlib" or defect.by != "values" or defect.name.partition(",")[0] != public.short:
             continue
-        for searched, known in ((defect.broken, _DEFECTS[public.short]), (defect.variant, "")):
-            yield _searched(public, searched, cost, is_model, defect.name.partition(", ")[2], known)
-
-
-def _searched(public: PublicCallable, searched: Searched, cost: int, is_model: bool, words: str, known: str) -> Target:
-    runs, search_runs = (_FIT_RUNS, _FIT_SEARCH) if is_model else (_RUNS, 2 * _SEARCH)
-    return Target(
-        callable=public.name,
-        point=f"{words}: {searched.words}" if words else searched.words,
-        make=searched.make,
-        domain=searched.domain,
-        adjacencies=(searched.adjacency,),
-        runs=max(min(searched.runs, _RUNS), runs),
-        search_runs=search_runs,
-        guide="replay",
-        cost=cost,
-        known=known_in("diffprivlib", known),
-        known_bits=known_in("diffprivlib", _BITS),
-    )
+        words = defect.name.partition(", ")[2]
+        for subject, known in ((defect.broken, _DEFECTS[public.short]), (defect.variant, "")):
+            point = f"{words}: {subject.name}" if words else subject.name
+            runs = max(min(subject.runs, _OF_TOOLS["runs"]), shared["runs"])
+            options = {**shared, "runs": runs, "adjacencies": (subject.adjacency,)}
+            yield _target(public, point, subject.make, subject.domain, known, **options)
 
 
 def _neighbours(tool: str) -> tuple[Adjacency, ...]:
@@ -287,20 +273,13 @@ def _neighbours(tool: str) -> tuple[Adjacency, ...]:
     return (AddRemove(),) if tool in _ADDED else (Replace(), AddRemove())
 
 
-def _bounded(name: str, known: set[str], required: set[str]) -> Iterator[_Point]:
-    more: dict[str, Any] = {}
-    if "quant" in required:
-        more = {"quant": 0.25}
-    if "percent" in required:
-        more = {"percent": 90}
-    unit = {"bounds": (0.0, 1.0), **more}
+def _bounded(known: set[str], required: set[str]) -> Iterator[_Point]:
+    ranks = {name: at for name, at in (("quant", 0.25), ("percent", 90)) if name in required}
+    unit: dict[str, Any] = {"bounds": (0.0, 1.0), **ranks}
+    below = {**unit, "bounds": (-10.0, -9.0), "epsilon": 0.5}
     yield "bounds 0 and 1, rows beyond them", _LINE, unit
     yield "bounds 9 and 10", Rows(low=9.0, high=10.0, least=1), {**unit, "bounds": (9.0, 10.0)}
-    yield (
-        "bounds -10 and -9, epsilon=0.5",
-        Rows(low=-10.0, high=-9.0, least=1),
-        {**unit, "bounds": (-10.0, -9.0), "epsilon": 0.5},
-    )
+    yield "bounds -10 and -9, epsilon=0.5", Rows(low=-10.0, high=-9.0, least=1), below
     if "axis" in known:
         yield "axis=0", _PLANE, {**unit, "axis": 0}
     if "keepdims" in known:
@@ -316,8 +295,7 @@ def _bounded(name: str, known: set[str], required: set[str]) -> Iterator[_Point]
 
 def _histograms(known: set[str]) -> Iterator[_Point]:
     if "array_y" in known:
-        plane: dict[str, Any] = {"bins": 3, "range": [(0.0, 1.0)] * 2}
-        yield "3 by 3 bins", _PLANE, plane
+        yield "3 by 3 bins", _PLANE, {"bins": 3, "range": [(0.0, 1.0)] * 2}
         return
     line: dict[str, Any] = {"bins": 4, "range": (0.0, 1.0)}
     yield "4 bins", _LINE, line
@@ -346,12 +324,8 @@ def _tool(function: Any, domain: Any, adjacency: Adjacency, options: dict[str, A
             applied,
             example=[corners[0], corners[-1]],
             adjacency=adjacency,
-            output=_counts if "bins" in known else None,
+            output=(lambda found: found[0]) if "bins" in known else None,
             **{"epsilon": 1.0, **given},
         )
 
     return make
-
-
-def _counts(found: Any) -> Any:
-    return found[0]

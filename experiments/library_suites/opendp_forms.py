@@ -32,8 +32,9 @@ from .audited_library import (
     parameters_of,
     public_callables,
     required_of,
+    targets_of,
 )
-from .run_target import example_of
+from .run_plan import example_of
 
 _ROWS = 4  # of datasets whose size is public
 
@@ -79,14 +80,14 @@ def number_space(kind: type) -> tuple[Any, Any]:
 def _answers(kind: type, metric: str | None = None) -> Space:
     """Return the space of a number, or of three numbers for a metric of vectors."""
 
-    def make() -> tuple[Any, Any]:
+    def vectors() -> tuple[Any, Any]:
         return prelude().vector_domain(_atom(kind)), getattr(prelude(), str(metric))(T=kind)
 
     data = Answers(n_answers=None if metric is None else 3, low=kind(0), high=kind(2), integer=kind is int)
+    words = f"3 numbers, {kind.__name__}, {str(metric).partition('_')[0]}"
     if metric is None:
         words = f"a number, {kind.__name__}"
-        return Space(words=words, make=partial(number_space, kind), data=data, kind=kind, d_in=kind(1))
-    words = f"3 numbers, {kind.__name__}, {metric.partition('_')[0]}"
+    make = partial(number_space, kind) if metric is None else vectors
     return Space(words=words, make=make, data=data, kind=kind, d_in=kind(1))
 
 
@@ -128,7 +129,7 @@ def _bounded(words: str, kind: type, low: float, high: float, **options: Any) ->
 def answer_spaces() -> list[Space]:
     """Return spaces of numbers and of vectors of three numbers."""
     norms = ("l1_distance", "l2_distance", "linf_distance")
-    return [*map(_answers, (int, float)), *(_answers(kind, norm) for kind in (int, float) for norm in norms)]
+    return [*map(_answers, (int, float)), *itertools.starmap(_answers, itertools.product((int, float), norms))]
 
 
 def row_spaces() -> list[Space]:
@@ -165,7 +166,6 @@ def measurement_spaces() -> list[Space]:
 
 # Combinators of OpenDP: what they make of simple measurements, and interactive ones with a fixed list of queries.
 
-_SCALE = 2.0
 _SCORED = "a score and a candidate"
 _ANSWERS = Answers(low=0.0, high=2.0)
 
@@ -175,9 +175,9 @@ def combinator_form(public: PublicCallable) -> Form:
     if public.short in _COMBINATOR_REASONS:
         return NotCovered(_COMBINATOR_REASONS[public.short])
     if public.short in _INTERACTIVE:
-        return (_interactive(public),)
+        return _interactive(public)
     if public.short == "make_chain_mt":
-        return (_row_target(public),)
+        return _of_row_sums(public)
     return _of_measurements(public)
 
 
@@ -188,18 +188,18 @@ _COMBINATOR_REASONS = {
 
 
 def _laplace() -> Any:
-    return prelude().m.make_laplace(*number_space(float), scale=_SCALE)
+    return prelude().m.make_laplace(*number_space(float), scale=2.0)
 
 
 def _gaussian() -> Any:
-    return prelude().m.make_gaussian(*number_space(float), scale=_SCALE)
+    return prelude().m.make_gaussian(*number_space(float), scale=2.0)
 
 
 def _bases() -> dict[str, Callable[[], Any]]:
     """Return measurements with different measures, by their words."""
 
-    def fixed() -> Any:
-        return prelude().c.make_fix_delta(prelude().c.make_zCDP_to_approxDP(_gaussian()), 0.01)
+    def profile() -> Any:
+        return prelude().c.make_zCDP_to_approxDP(_gaussian())
 
     def scored() -> Any:
         dp, noisy = prelude(), _laplace()
@@ -214,52 +214,48 @@ def _bases() -> dict[str, Callable[[], Any]]:
     return {
         "Laplace noise": _laplace,
         "Gaussian noise": _gaussian,
-        "a profile of Gaussian noise": lambda: prelude().c.make_zCDP_to_approxDP(_gaussian()),
-        "Gaussian noise at a fixed delta": fixed,
+        "a profile of Gaussian noise": profile,
+        "Gaussian noise at a fixed delta": lambda: prelude().c.make_fix_delta(profile(), 0.01),
         _SCORED: scored,
     }
 
 
 def _of_measurements(public: PublicCallable) -> Form:
     """Return the targets of a combinator of measurements, for every base that it accepts."""
-    required, targets, problem = required_of(public.function), [], ""
+    required, points, problems = required_of(public.function), [], list[str]()
     known: dict[str, Any] = {"delta": 0.01, "stop_probability": 0.3, "threshold": 1.0}
+
+    def make(base: Callable[[], Any]) -> Any:
+        given = {name: known[name] for name in required if name in known}
+        if "measurements" in required:
+            given["measurements"] = [base(), base()]
+        elif "postprocess1" in required:
+            double = prelude().new_function(lambda released: 2.0 * released, TO=float)
+            given |= {"postprocess1": double, "measurement0": base()}
+        else:
+            given["measurement"] = base()
+        return from_opendp(public.function(**given), d_in=1.0)
+
     for words, base in _bases().items():
         if ("stop_probability" in required) != (words == _SCORED):
             continue  # only such a selection takes scores
-
-        def make(base: Callable[[], Any] = base) -> Any:
-            prelude()
-            given = {name: known[name] for name in required if name in known}
-            if "measurements" in required:
-                given["measurements"] = [base(), base()]
-            elif "postprocess1" in required:
-                double = prelude().new_function(lambda released: 2.0 * released, TO=float)
-                given |= {"postprocess1": double, "measurement0": base()}
-            else:
-                given["measurement"] = base()
-            return from_opendp(public.function(**given), d_in=1.0)
-
         try:
-            make().sample(0.0, 1, np.random.default_rng(0))
+            make(base).sample(0.0, 1, np.random.default_rng(0))
         except Exception as error:  # of the library, which refuses a measurement in many ways
-            problem = problem or " ".join(str(error).split())[:160]
+            problems.append(" ".join(str(error).split())[:160])
             continue
-        targets.append(Target(callable=public.name, point=words, make=make, domain=_ANSWERS, runs=20_000))
-    return tuple(targets) or NotCovered(f"no known measurement fits ({problem})")
+        points.append((words, partial(make, base), _ANSWERS))
+    return targets_of(public, points) or NotCovered(f"no known measurement fits ({''.join(problems[:1])})")
 
 
-def _row_target(public: PublicCallable) -> Target:
+def _of_row_sums(public: PublicCallable) -> Form:
     def make() -> Any:
         dp = prelude()
-        rows = dp.vector_domain(dp.atom_domain(bounds=(0.0, 1.0))), dp.symmetric_distance()
-        total = dp.t.make_sum(*rows)
+        total = dp.t.make_sum(dp.vector_domain(dp.atom_domain(bounds=(0.0, 1.0))), dp.symmetric_distance())
         noise = dp.m.make_laplace(total.output_domain, total.output_metric, scale=1.0)
         return from_opendp(public.function(noise, total))
 
-    return Target(
-        callable=public.name, point="sum of rows, Laplace noise", make=make, domain=Rows(low=0.0, high=1.0), runs=20_000
-    )
+    return targets_of(public, [("sum of rows, Laplace noise", make, Rows(low=0.0, high=1.0))])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -292,13 +288,12 @@ _INTERACTIVE = {
 }
 
 
-def _interactive(public: PublicCallable) -> Target:
+def _interactive(public: PublicCallable) -> Form:
     """Return the target that asks two queries with Laplace noise, each of loss 1/2."""
 
     def make() -> Any:
         dp = prelude()
-        space = (*number_space(float), dp.max_divergence())
-        queries = (_laplace(), _laplace())
+        space, queries = (*number_space(float), dp.max_divergence()), (_laplace(), _laplace())
         if public.short == "make_privacy_filter":
             made = public.function(dp.c.make_fully_adaptive_composition(*space), 1.0, 1.0)
         elif public.short == "make_fully_adaptive_composition":
@@ -315,30 +310,24 @@ def _interactive(public: PublicCallable) -> Target:
             claim, source = MapClaim(made, 1.0)(1), "measurement.map(1)"
         return Asked(start=made, queries=queries, claim=claim, claim_source=source, adjacency=Within("l1", 1.0))
 
-    return Target(
-        callable=public.name, point="two queries with Laplace noise", make=make, domain=_ANSWERS, runs=10_000, cost=3
-    )
+    return targets_of(public, [("two queries with Laplace noise", make, _ANSWERS)], runs=10_000, cost=3)
 
 
-def alp_target(public: PublicCallable) -> Target:
+def _alp(public: PublicCallable) -> Form:
     """Return the target that asks the queryable of counts by key for three keys."""
     before: dict[str, int] = {"a": 3, "b": 2}
 
     def make() -> Any:
-        dp = prelude()
-        counts = dp.map_domain(dp.atom_domain(T=str), dp.atom_domain(T=int))
-        metric = dp.l01inf_distance(dp.absolute_distance(T=int))
-        made = public.function(counts, metric, scale=1.0, total_limit=16, value_limit=8)
-        claim = MapClaim(made, (1, 1, 1))(1)
-        source = "measurement.map((1, 1, 1))"
+        domain, metric = _table(int, "l01inf_distance").make()
+        made = public.function(domain, metric, scale=1.0, total_limit=16, value_limit=8)
+        claim, source = MapClaim(made, (1, 1, 1))(1), "measurement.map((1, 1, 1))"
         return Asked(start=made, queries=("a", "b", "c"), claim=claim, claim_source=source, adjacency=None)
 
     pairs: tuple[Any, ...] = (({**before, "c": 1}, before), ({**before, "b": 3}, before), ({"a": 1}, {}))
-    return Target(callable=public.name, point="3 keys asked", make=make, domain=pairs, runs=5_000, cost=3)
+    return targets_of(public, [("3 keys asked", make, pairs)], runs=5_000, cost=3)
 
 
 _MODULES = ("measurements", "transformations", "combinators")
-_SPACE = {"input_domain", "input_metric"}
 _MOST_POINTS = 8  # of a constructor, the first that it accepts
 _MEASURES: dict[str, Callable[[Any], Any]] = {
     "max divergence": lambda dp: dp.max_divergence(),
@@ -346,12 +335,6 @@ _MEASURES: dict[str, Callable[[Any], Any]] = {
     "approximate max divergence": lambda dp: dp.approximate(dp.max_divergence()),
     "approximate zCDP": lambda dp: dp.approximate(dp.zero_concentrated_divergence()),
 }
-_KNOWN = {
-    "scale", "threshold", "k", "alpha", "candidates", "d_in", "d_out", "f", "bounds", "size", "size_limit", "constant",
-    "categories", "edges", "null", "value", "leaf_count", "branching_factor", "TOA", "TA", "output_measure",
-    "optimize",
-}  # fmt: skip
-"""Parameters that have values to try."""
 _THRESHOLDS = "thresholds of integers release counts on the threshold"
 _REASONS = {
     "make_user_measurement": "its claim and function are the caller's own",
@@ -372,8 +355,7 @@ def opendp_form(public: PublicCallable) -> Form:
     """Return the targets of a constructor."""
     short = public.short
     if short.startswith("then_"):
-        whole = f"{public.name.rpartition('.')[0]}.make_{short.removeprefix('then_')}"
-        return SameAs(whole)
+        return SameAs(f"{public.name.rpartition('.')[0]}.make_{short.removeprefix('then_')}")
     if not short.startswith("make_"):
         return NotCovered("it makes no measurement; it processes what was released")
     if short in _REASONS:
@@ -381,10 +363,11 @@ def opendp_form(public: PublicCallable) -> Form:
     if public.name.startswith("combinators."):
         return combinator_form(public)
     if short in _RESPONSES:
-        return tuple(_responses(public))
+        return _responses(public)
     if short == "make_alp_queryable":
-        return (alp_target(public),)
-    unknown = sorted(required_of(public.function) - _SPACE - _KNOWN - {"domain", "metric"})
+        return _alp(public)
+    known = set(_values(_answers(float)))
+    unknown = sorted(required_of(public.function) - known - {"input_domain", "input_metric", "domain", "metric"})
     if unknown:
         return NotCovered(f"its parameters ({', '.join(unknown)}) fit no known form")
     is_measurement = public.name.startswith("measurements.")
@@ -405,8 +388,8 @@ def _telling(problems: list[str]) -> str:
 
 def _options(public: PublicCallable, space: Space) -> Iterator[dict[str, Any]]:
     """Yield values for the required parameters, by their names."""
-    required = sorted(required_of(public.function) & _KNOWN)
     known = _values(space)
+    required = sorted(required_of(public.function) & set(known))
     for values in itertools.product(*(known[name] for name in required)):
         yield dict(zip(required, values, strict=True))
 
@@ -496,13 +479,7 @@ def _examples(space: Space) -> Iterator[Any]:
 
 
 def _chained(made: Any, space: Space) -> Any:
-    """Return a transformation followed by the noise for its metric, with an aggregate where rows remain rows.
-
-    Raises
-    ------
-    MechanismError
-        If there is no noise for the metric.
-    """
+    """Return a transformation followed by the noise for its metric, with an aggregate where rows remain rows."""
     dp, metric = prelude(), str(made.output_metric).partition("(")[0]
     match metric:
         case "AbsoluteDistance" | "L1Distance":
@@ -535,14 +512,13 @@ def _at_loss_1(made: Any, noise: Callable[..., Any], space: Space) -> Any:
 _RESPONSES = {"make_randomized_response", "make_randomized_response_bool"}
 
 
-def _responses(public: PublicCallable) -> Iterator[Target]:
+def _responses(public: PublicCallable) -> Form:
     words = ("a", "b", "c")
     is_bool = public.short.endswith("bool")
-    for prob in (0.75, 0.6):
 
-        def make(arguments: tuple[Any, ...] = (prob,) if is_bool else (list(words), prob)) -> Any:
-            prelude()
-            return from_opendp(public.function(*arguments))
+    def make(prob: float) -> Any:
+        prelude()
+        return from_opendp(public.function(*(() if is_bool else (list(words),)), prob))
 
-        domain = Values((True, False) if is_bool else words)
-        yield Target(callable=public.name, point=f"prob={prob:g}", make=make, domain=domain)
+    domain = Values((True, False) if is_bool else words)
+    return targets_of(public, [(f"prob={prob:g}", partial(make, prob), domain) for prob in (0.75, 0.6)])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
@@ -15,7 +15,7 @@ from ...audit.claims.claim import ApproxDP, Claim, PureDP
 from ...audit.datasets.adjacency import UserLevel, Within
 from ...audit.datasets.domains import Answers, Rows
 from ...mechanisms.adapters.library_calls import released
-from .audited_library import Form, NotCovered, PublicCallable, Target, known_in
+from .audited_library import Form, NotCovered, PublicCallable, Target, known_in, targets_of
 
 # Runs of PipelineDP on its local backend: rows (user, partition, value) to the released partitions.
 
@@ -27,7 +27,7 @@ KNOWN = (99, "known", 0.0, 0.0)
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Pipeline:
-    """Block sampler for a query of PipelineDP; the claim is the budget of its accountant.
+    """Mechanism for a query of PipelineDP; the claim is the budget of its accountant.
 
     `release` maps the engine and the rows to a lazy collection, `read` the list of what it holds to one output. The
     rows `always` are in every dataset. `source` says where the claim is stated, if not as the budget.
@@ -112,7 +112,7 @@ def values_as_returned(found: list[Any]) -> tuple[float, ...]:
     return tuple(float(value) for _, value in found)
 
 
-_USERS = UserLevel(0)
+_Point = tuple[str, Callable[[], Any], Any]
 _NAN = float("nan")
 _SPREAD = "the sum of squares, of which the noise is for half of the range"
 _NANS = "a row of NaN makes the result NaN"
@@ -137,18 +137,18 @@ def pipeline_dp_form(public: PublicCallable) -> Form:
     """Return the targets of a metric or of a method of the engine."""
     owner, _, name = public.name.rpartition(".")
     if owner == "Metrics":
-        return tuple(_metric(public.name, name)) or NotCovered("no form says what values it takes")
+        return tuple(_metric(public, name)) or NotCovered("no form says what values it takes")
     match public.name:
         case "DPEngine.aggregate":
-            return tuple(_aggregate(public.name))
+            return _aggregate(public)
         case "DPEngine.select_partitions":
-            return tuple(_selections(public.name))
+            return _selections(public)
         case "DPEngine.add_dp_noise":
-            return tuple(_noises(public.name))
+            return _noises(public)
         case "DPEngine.calculate_private_contribution_bounds":
-            return tuple(_bounds(public.name))
+            return _bounds(public)
         case "LocalBackend" | "DPEngine" | "NaiveBudgetAccountant" | "PLDBudgetAccountant":
-            return NotCovered("it releases nothing alone, and is a part of the audits of metrics")
+            return NotCovered("it releases nothing by itself, and is a part of the audits of metrics")
     if public.function is None:
         return NotCovered("it is listed, but the package does not have it")
     if public.name.endswith(_PARAMETERS):
@@ -164,32 +164,31 @@ def _rows(values: tuple[float, ...], partitions: tuple[int, ...] = PUBLIC) -> Ro
     return Rows(values=rows, most=4, rows_per_user=2)
 
 
-def _metric(callable_name: str, name: str) -> Iterator[Target]:
+def _metric(public: PublicCallable, name: str) -> Iterator[Target]:
     if name not in {*_TOTALS, "VARIANCE", "VECTOR_SUM", "PERCENTILE"}:
         return
-    target = partial(_target, callable_name, name)
+    target, rows, ones = partial(_target, public, name), _rows((-2.0, 0.0, 2.0)), _rows((0.0,))
     if name == "VARIANCE":
-        yield target("bounds -1 and 1, epsilon=3", _rows((-2.0, 0.0, 2.0)), epsilon=3.0)
-    yield target("Laplace, public partitions", _rows((-2.0, 0.0, 2.0)))
-    yield target("Gaussian, public partitions", _rows((-2.0, 0.0, 2.0)), noise="GAUSSIAN", contributions=2, delta=0.01)
-    yield target("Laplace, selected partitions", _rows((-2.0, 0.0, 2.0)), public=None, delta=0.01)
+        yield target("bounds -1 and 1, epsilon=3", rows, epsilon=3.0)
+    yield target("Laplace, public partitions", rows)
+    yield target("Gaussian, public partitions", rows, noise="GAUSSIAN", contributions=2, delta=0.01)
+    yield target("Laplace, selected partitions", rows, public=None, delta=0.01)
     if name in _BOUNDED:
         yield target("bounds 1 and 3, epsilon=3", _rows((0.0, 2.0, 4.0)), bounds=(1.0, 3.0), epsilon=3.0)
         yield target("a row of NaN", _rows((0.0, _NAN)), known=_NANS)
     if name in _TOTALS:
-        yield target("at most two rows of a user", _rows((-2.0, 0.0, 2.0)), total=2)
+        yield target("at most two rows of a user", rows, total=2)
     if name == "COUNT":
-        accountant = "PLDBudgetAccountant"
-        yield target("Gaussian, budget by PLD", _rows((0.0,)), accountant=accountant, noise="GAUSSIAN", delta=0.01)
+        yield target("Gaussian, budget by PLD", ones, accountant="PLDBudgetAccountant", noise="GAUSSIAN", delta=0.01)
     if name == "SUM":
-        yield target("bounds of the sum of a user", _rows((-2.0, 0.0, 2.0)), is_bounded_per_partition=True)
+        yield target("bounds of the sum of a user", rows, is_bounded_per_partition=True)
     if name == "PRIVACY_ID_COUNT":
         more = {"post_aggregation_thresholding": True}
-        yield target("thresholds after the aggregation", _rows((0.0,)), public=None, delta=0.01, more=more)
+        yield target("thresholds after the aggregation", ones, public=None, delta=0.01, more=more)
 
 
 def _target(
-    callable_name: str,
+    held: PublicCallable,
     name: str,
     point: str,
     domain: Rows,
@@ -225,19 +224,18 @@ def _target(
         read = partial(sums_of_variances, (bounds[0] + bounds[1]) / 2)
     if name == "VARIANCE" and bounds[0] < 0 < bounds[1] and not known:
         known = _SPREAD
-    is_gaussian = noise == "GAUSSIAN"
-    return Target(
-        callable=callable_name,
-        point=point,
-        make=lambda: Pipeline(release=release, read=read, **claim),
-        domain=domain,
-        adjacencies=(_USERS,),
-        runs=20_000,
-        search_runs=4_000,
-        cost=3,
-        known=known_in("pipeline-dp", known),
-        known_bits=known_in("pipeline-dp", "low bits of PyDP's GaussianMechanism") if is_gaussian else "",
-    )
+    made = [(point, lambda: Pipeline(release=release, read=read, **claim), domain)]
+    bits = _gaussian_bits(noise == "GAUSSIAN")
+    return _targets(held, made, search_runs=4_000, cost=3, known=known_in("pipeline-dp", known), known_bits=bits)[0]
+
+
+def _targets(public: PublicCallable, points: Iterable[_Point], **options: Any) -> tuple[Target, ...]:
+    """Return the targets of neighbours that differ in all rows of a user."""
+    return targets_of(public, points, **{"adjacencies": (UserLevel(0),), **options})
+
+
+def _gaussian_bits(is_gaussian: bool) -> str:
+    return known_in("pipeline-dp", "floating-point leak of PyDP's GaussianMechanism" if is_gaussian else "")
 
 
 def _metrics(package: Any, name: str) -> list[Any]:
@@ -248,8 +246,8 @@ def _metrics(package: Any, name: str) -> list[Any]:
     return [getattr(package.Metrics, each) for each in names]
 
 
-def _aggregate(callable_name: str) -> Iterator[Target]:
-    """Yield what the list of partitions and its presence show, for any metric."""
+def _aggregate(public: PublicCallable) -> Form:
+    """Return what the list of partitions and its presence show, for any metric."""
 
     def release(engine: Any, rows: list[Any]) -> Any:
         package = import_module("pipeline_dp")
@@ -258,72 +256,52 @@ def _aggregate(callable_name: str) -> Iterator[Target]:
         )
         return engine.aggregate(rows, parameters, extractors(), PUBLIC)
 
-    yield Target(
-        callable=callable_name,
-        point="order of public partitions in the list",
-        make=lambda: Pipeline(release=release, read=keys_as_returned),
-        domain=_rows((0.0,)),
-        adjacencies=(_USERS,),
-        runs=5_000,
-        search_runs=2_000,
-        known=known_in("pipeline-dp", _ORDER),
-    )
-    yield Target(
-        callable=callable_name,
-        point="no rows",
-        make=lambda: Pipeline(release=release, read=metrics_in_order_of_keys, always=()),
-        domain=(([(0, 0, 0.0, 0.0)], []),),
-        adjacencies=(_USERS,),
-        runs=5_000,
-        known=known_in("pipeline-dp", _EMPTY),
+    ordered = partial(Pipeline, release=release, read=keys_as_returned)
+    empty = partial(Pipeline, release=release, read=metrics_in_order_of_keys, always=())
+    order, nothing = (known_in("pipeline-dp", words) for words in (_ORDER, _EMPTY))
+    listed = [("order of public partitions in the list", ordered, _rows((0.0,)))]
+    return (
+        *_targets(public, listed, runs=5_000, search_runs=2_000, known=order),
+        *_targets(public, [("no rows", empty, (([(0, 0, 0.0, 0.0)], []),))], runs=5_000, known=nothing),
     )
 
 
-def _selections(callable_name: str) -> Iterator[Target]:
-    for strategy in import_module("pipeline_dp").PartitionSelectionStrategy:
-        for pre_threshold in (None, 2):
-            release = partial(_selected, strategy, pre_threshold)
-            yield Target(
-                callable=callable_name,
-                point=strategy.value + ("" if pre_threshold is None else f", pre_threshold={pre_threshold}"),
-                make=partial(Pipeline, release=release, read=sorted_keys, delta=0.1),
-                domain=_rows((0.0,)),
-                adjacencies=(_USERS,),
-                runs=20_000,
-                search_runs=4_000,
-                cost=2,
-            )
-
-
-def _selected(strategy: Any, pre_threshold: int | None, engine: Any, rows: list[Any]) -> Any:
-    parameters = import_module("pipeline_dp").SelectPartitionsParams(
-        max_partitions_contributed=2, partition_selection_strategy=strategy, pre_threshold=pre_threshold
-    )
-    return engine.select_partitions(rows, parameters, extractors())
-
-
-def _noises(callable_name: str) -> Iterator[Target]:
-    for noise, adjacency, delta in (("LAPLACE", Within("l1", 1.0), 0.0), ("GAUSSIAN", Within("l2", 1.0), 0.01)):
-        release = partial(_noised, noise)
-        yield Target(
-            callable=callable_name,
-            point=f"{noise.title()}, two answers",
-            make=partial(Pipeline, release=release, read=values_as_returned, delta=delta, always=()),
-            domain=Answers(n_answers=2, low=0.0, high=2.0),
-            adjacencies=(adjacency,),
-            runs=20_000,
-            search_runs=10_000,
-            known_bits=known_in("pipeline-dp", "low bits of PyDP's GaussianMechanism") if delta else "",
-        )
-
-
-def _noised(noise: str, engine: Any, answers: list[Any]) -> Any:
+def _selections(public: PublicCallable) -> Form:
     package = import_module("pipeline_dp")
-    parameters = package.AddDPNoiseParams(noise_kind=package.NoiseKind[noise], l1_sensitivity=1.0, l2_sensitivity=1.0)
-    return engine.add_dp_noise(list(enumerate(answers)), parameters)
+
+    def release(strategy: Any, pre_threshold: int | None, engine: Any, rows: list[Any]) -> Any:
+        parameters = package.SelectPartitionsParams(
+            max_partitions_contributed=2, partition_selection_strategy=strategy, pre_threshold=pre_threshold
+        )
+        return engine.select_partitions(rows, parameters, extractors())
+
+    points = []
+    for strategy, least in product(package.PartitionSelectionStrategy, (None, 2)):
+        make = partial(Pipeline, release=partial(release, strategy, least), read=sorted_keys, delta=0.1)
+        words = strategy.value + ("" if least is None else f", pre_threshold={least}")
+        points.append((words, make, _rows((0.0,))))
+    return _targets(public, points, search_runs=4_000, cost=2)
 
 
-def _bounds(callable_name: str) -> Iterator[Target]:
+def _noises(public: PublicCallable) -> Form:
+    package = import_module("pipeline_dp")
+
+    def release(noise: str, engine: Any, answers: list[Any]) -> Any:
+        kind = package.NoiseKind[noise]
+        parameters = package.AddDPNoiseParams(noise_kind=kind, l1_sensitivity=1.0, l2_sensitivity=1.0)
+        return engine.add_dp_noise(list(enumerate(answers)), parameters)
+
+    targets: list[Target] = []
+    for noise, adjacency, delta in (("LAPLACE", Within("l1", 1.0), 0.0), ("GAUSSIAN", Within("l2", 1.0), 0.01)):
+        released = partial(release, noise)
+        make = partial(Pipeline, release=released, read=values_as_returned, delta=delta, always=())
+        points = [(f"{noise.title()}, two answers", make, Answers(n_answers=2, low=0.0, high=2.0))]
+        bits = _gaussian_bits(delta > 0)
+        targets += _targets(public, points, adjacencies=(adjacency,), search_runs=10_000, known_bits=bits)
+    return tuple(targets)
+
+
+def _bounds(public: PublicCallable) -> Form:
     package = import_module("pipeline_dp")
 
     def release(engine: Any, rows: list[Any]) -> Any:
@@ -335,18 +313,12 @@ def _bounds(callable_name: str) -> Iterator[Target]:
             max_partitions_contributed_upper_bound=4,
         )
         engine._budget_accountant.request_budget(package.aggregate_params.MechanismType.LAPLACE)
-        public = [*range(4), KNOWN[1]]
-        return engine.calculate_private_contribution_bounds(rows, parameters, extractors(), public)
+        return engine.calculate_private_contribution_bounds(rows, parameters, extractors(), [*range(4), KNOWN[1]])
 
-    yield Target(
-        callable=callable_name,
-        point="calculation_eps=1, four partitions",
-        make=lambda: Pipeline(
-            release=release, read=lambda found: found[0].max_partitions_contributed, source="calculation_eps"
-        ),
-        domain=Rows(values=_rows((0.0,), tuple(range(4))).values, most=8, rows_per_user=4),
-        adjacencies=(_USERS,),
-        runs=5_000,
-        search_runs=2_000,
-        cost=4,
-    )
+    def most(found: list[Any]) -> Any:
+        return found[0].max_partitions_contributed
+
+    make = partial(Pipeline, release=release, read=most, source="calculation_eps")
+    rows = Rows(values=_rows((0.0,), tuple(range(4))).values, most=8, rows_per_user=4)
+    points = [("calculation_eps=1, four partitions", make, rows)]
+    return _targets(public, points, runs=5_000, search_runs=2_000, cost=4)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -18,31 +19,25 @@ from .audited_library import (
     Form,
     NotCovered,
     PublicCallable,
-    Target,
     known_in,
     parameters_of,
     public_callables,
     required_of,
+    targets_of,
 )
 
 _MODULES = (
-    "algorithms.laplacian",
-    "algorithms.numerical_mechanisms",
-    "algorithms.partition_selection",
-    "algorithms.quantile_tree",
+    *(f"algorithms.{name}" for name in ("laplacian", "numerical_mechanisms", "partition_selection", "quantile_tree")),
     "distributions",
-    "ml.mechanisms.base",
-    "ml.mechanisms.geometric",
-    "ml.mechanisms.laplace",
-    "ml.naive_bayes",
+    *(f"ml.{name}" for name in ("mechanisms.base", "mechanisms.geometric", "mechanisms.laplace", "naive_bayes")),
 )
 _FRACTIONS = Rows(low=-0.5, high=1.5)  # beyond the bounds, to which aggregates clamp
 _AGGREGATE = {"epsilon", "percentile", "lower_bound", "upper_bound", "l0_sensitivity", "linf_sensitivity", "dtype"}
 _SLOW = {"Max", "Min", "Median", "Percentile"}
 _REVIEWED = {"BoundedMean", "BoundedStandardDeviation", "BoundedSum", "BoundedVariance", "Count", *_SLOW}
 _ASSUMED = "Neighbours are assumed: one row is added or removed."
-_GAUSSIAN_BITS = "low bits of GaussianMechanism"
-_INVERSE_BITS = "low bits of LaplaceBoundedDomain"
+_GAUSSIAN_BITS = "floating-point leak of GaussianMechanism"
+_INVERSE_BITS = "floating-point leak of LaplaceBoundedDomain"
 _ONE_SIDED = "noise that is never negative"
 
 
@@ -53,8 +48,7 @@ def pydp_public() -> tuple[PublicCallable, ...]:
 
 def pydp_form(public: PublicCallable) -> Form:
     """Return the targets of a callable of PyDP."""
-    module = public.name.rpartition(".")[0]
-    match module:
+    match public.name.rpartition(".")[0]:
         case "algorithms.laplacian":
             return _aggregate_form(public)
         case "algorithms.numerical_mechanisms":
@@ -62,16 +56,17 @@ def pydp_form(public: PublicCallable) -> Form:
         case "algorithms.partition_selection":
             return _strategy_form(public)
         case "algorithms.quantile_tree":
-            return tuple(_trees(public)) if public.short == "QuantileTree" else NotCovered("its form is unknown")
+            return _trees(public) if public.short == "QuantileTree" else NotCovered("its form is unknown")
         case "distributions":
             return NotCovered("it draws noise without a dataset, so that no claim can be read from it")
-    if inspect.isabstract(public.function) or not _can_fit_or_randomise(public.function):
+    function = public.function
+    if inspect.isabstract(function) or not (hasattr(function, "randomise") or hasattr(function, "fit")):
         return NotCovered("it is a part of mechanisms, not a mechanism")
-    return _ml_form(public)
+    return _bayes_form(public) if hasattr(function, "fit") else _ml_form(public)
 
 
-def _can_fit_or_randomise(function: Any) -> bool:
-    return hasattr(function, "randomise") or hasattr(function, "fit")
+def _maker(function: Any, *arguments: Any, **options: Any) -> Callable[[], Any]:
+    return lambda: from_pydp(lambda: function(*arguments, **options))
 
 
 def _aggregate_form(public: PublicCallable) -> Form:
@@ -79,63 +74,38 @@ def _aggregate_form(public: PublicCallable) -> Form:
     if "epsilon" not in known or not required <= _AGGREGATE:
         words = ", ".join(sorted(required - _AGGREGATE)) or "no epsilon"
         return NotCovered(f"its parameters fit no known form ({words})")
-    return tuple(_aggregates(public, known))
-
-
-def _aggregates(public: PublicCallable, known: set[str]) -> Iterator[Target]:
-    at = {"percentile": 0.25} if "percentile" in known else {}
-    unit = {"lower_bound": 0.0, "upper_bound": 1.0} if "lower_bound" in known else {}
-    far = {"lower_bound": 9.0, "upper_bound": 10.0} if unit else {}
-    whole = {"lower_bound": 0, "upper_bound": 2} if unit else {}
-    runs, cost = (5_000, 3) if public.short in _SLOW else (50_000, 1)
-    number = Rows(low=0, high=3, integer=True)
-    points: list[tuple[str, dict[str, Any], Rows]] = []
-    if unit:
+    at, whole_rows = {"percentile": 0.25} if "percentile" in known else {}, Rows(low=0, high=3, integer=True)
+    points: list[tuple[str, dict[str, Any], Rows]] = [("epsilon=1", {}, whole_rows)]
+    points += [("epsilon=0.5", {"epsilon": 0.5}, whole_rows)]
+    whole: dict[str, Any] = {}
+    if "lower_bound" in known:
+        unit, far = ({"lower_bound": low, "upper_bound": low + 1.0, "dtype": "float"} for low in (0.0, 9.0))
+        whole = {"lower_bound": 0, "upper_bound": 2, "dtype": "int"}
         points = [
-            ("bounds 0 and 1, rows beyond them", {**unit, "dtype": "float"}, _FRACTIONS),
-            ("whole rows, bounds 0 and 2", {**whole, "dtype": "int"}, number),
-            ("bounds 9 and 10, epsilon=0.5", {**far, "dtype": "float", "epsilon": 0.5}, Rows(low=9.0, high=10.0)),
+            ("bounds 0 and 1, rows beyond them", unit, _FRACTIONS),
+            ("whole rows, bounds 0 and 2", whole, whole_rows),
+            ("bounds 9 and 10, epsilon=0.5", {**far, "epsilon": 0.5}, Rows(low=9.0, high=10.0)),
         ]
-    else:
-        points = [("epsilon=1", {}, number), ("epsilon=0.5", {"epsilon": 0.5}, number)]
-    for words, options, rows in points:
-        yield Target(
-            callable=public.name,
-            point=words,
-            make=_maker(public.function, {"epsilon": 1.0, **at, **options}),
-            domain=rows,
-            runs=runs,
-            cost=cost,
-            note="" if public.short in _REVIEWED else _ASSUMED,
-        )
+    shared: dict[str, Any] = {"runs": 5_000, "cost": 3} if public.short in _SLOW else {"runs": 50_000}
+    shared["note"] = "" if public.short in _REVIEWED else _ASSUMED
+    made = [(words, _maker(public.function, **{"epsilon": 1.0, **at, **given}), rows) for words, given, rows in points]
     if "linf_sensitivity" in known and public.short not in _SLOW:
-        yield _two_rows_of_a_user(public, {**at, **whole, **({"dtype": "int"} if unit else {})}, runs, cost)
+        made.append(_two_rows_of_a_user(public, {"epsilon": 1.0, "linf_sensitivity": 2, **at, **whole}))
+    return targets_of(public, made, **shared)
 
 
-def _two_rows_of_a_user(public: PublicCallable, options: dict[str, Any], runs: int, cost: int) -> Target:
-    """Return the target in which a user has up to two rows, and neighbours differ in a whole user."""
-    made = {"epsilon": 1.0, "linf_sensitivity": 2, **options}
+def _two_rows_of_a_user(public: PublicCallable, options: dict[str, Any]) -> tuple[str, Callable[[], Any], Rows]:
+    """Return the point at which a user has up to two rows, and neighbours differ in a whole user."""
 
     def make() -> Any:
         return from_pydp(
-            lambda: public.function(**made),
+            lambda: public.function(**options),
             adjacency=UserLevel(0),
             release=lambda held, rows: held.quick_result([value for _, value in rows]),
         )
 
-    return Target(
-        callable=public.name,
-        point="two rows of a user, linf_sensitivity=2",
-        make=make,
-        domain=Rows(low=(0, 0), high=(3, 2), integer=True, most=6, rows_per_user=2),
-        runs=runs,
-        cost=cost,
-        note="" if public.short in _REVIEWED else _ASSUMED,
-    )
-
-
-def _maker(function: Any, options: dict[str, Any]) -> Callable[[], Any]:
-    return lambda: from_pydp(lambda: function(**options))
+    rows = Rows(low=(0, 0), high=(3, 2), integer=True, most=6, rows_per_user=2)
+    return "two rows of a user, linf_sensitivity=2", make, rows
 
 
 def _noise_form(public: PublicCallable) -> Form:
@@ -146,28 +116,19 @@ def _noise_form(public: PublicCallable) -> Form:
         return NotCovered("it is an abstract base class")
     if not {"epsilon", "sensitivity"} <= said or not said <= {"epsilon", "delta", "sensitivity"}:
         return NotCovered(f"its parameters ({', '.join(sorted(said))}) fit no known form")
-    targets = []
-    for epsilon, delta, sensitivity in ((1.0, 0.1, 1.0), (0.5, 1e-3, 2.0), (1.0, 1e-5, 1.0)):
-        options = {"epsilon": epsilon, "delta": delta, "sensitivity": sensitivity}
+    points = []
+    for epsilon, delta, step in ((1.0, 0.1, 1.0), (0.5, 1e-3, 2.0), (1.0, 1e-5, 1.0)):
+        options = {"epsilon": epsilon, "delta": delta, "sensitivity": step}
         options = {name: value for name, value in options.items() if name in said}
         words = ", ".join(f"{name}={value:g}" for name, value in options.items())
-        step = sensitivity
         for kind, domain in (
             (f"0 and {step:g}", ((0.0, step),)),  # low bits of noise show best at 0, and a search sees values only
             ("float", Answers(low=0, high=2.0 * step)),
             ("int", Answers(low=0, high=4, integer=True)),
         ):
-            targets.append(
-                Target(
-                    callable=public.name,
-                    point=f"{words}, {kind}",
-                    make=_maker(public.function, options),
-                    domain=domain,
-                    runs=50_000,
-                    known_bits=known_in("pydp", _GAUSSIAN_BITS if public.short == "GaussianMechanism" else ""),
-                )
-            )
-    return tuple({target.name: target for target in targets}.values())
+            points.append((f"{words}, {kind}", _maker(public.function, **options), domain))
+    bits = known_in("pydp", _GAUSSIAN_BITS if public.short == "GaussianMechanism" else "")
+    return targets_of(public, points, runs=50_000, known_bits=bits)
 
 
 def _compiled_parameters(function: Any) -> set[str]:
@@ -181,106 +142,79 @@ def _strategy_form(public: PublicCallable) -> Form:
     if not public.short.startswith("create_"):
         return NotCovered("it is an abstract base class")
     name = public.short.removeprefix("create_").removesuffix("partition_strategy").rstrip("_")
-    if name not in ("", "laplace", "gaussian", "truncated_geometric"):
+    kinds = ("laplace", "gaussian", "truncated_geometric")
+    if name not in ("", *kinds):
         return NotCovered("it is a strategy of unknown parameters")
-    if name:
-        versions: list[tuple[str, tuple[Any, ...], tuple[Any, ...]]] = [("", (), ())]
-    else:
-        versions = [
-            (f"{kind}, {words}", (kind,), last)
-            for kind in ("laplace", "gaussian", "truncated_geometric")
-            for words, last in (("", ()), ("pre_threshold=3, ", (3,)))
-        ]
-    return tuple(
-        Target(
-            callable=public.name,
-            point=f"{words}epsilon={epsilon:g}, delta={delta:g}",
-            make=partial(_made, public.function, (*first, epsilon, delta, 1, *last)),
-            domain=Answers(low=0, high=14, integer=True),
-        )
-        for epsilon, delta in ((1.0, 0.01), (0.5, 0.1))
+    versions: list[tuple[str, tuple[Any, ...], tuple[Any, ...]]] = [("", (), ())]
+    if not name:
+        thresholds: tuple[tuple[str, tuple[Any, ...]], ...] = (("", ()), ("pre_threshold=3, ", (3,)))
+        versions = [(f"{kind}, {words}", (kind,), last) for kind in kinds for words, last in thresholds]
+    users = Answers(low=0, high=14, integer=True)
+    points = [
+        (f"{words}epsilon={e:g}, delta={delta:g}", _maker(public.function, *first, e, delta, 1, *last), users)
+        for e, delta in ((1.0, 0.01), (0.5, 0.1))
         for words, first, last in versions
-    )
+    ]
+    return targets_of(public, points)
 
 
-def _made(function: Any, arguments: Sequence[Any]) -> Any:
-    return from_pydp(lambda: function(*arguments))
-
-
-def _trees(public: PublicCallable) -> Iterator[Target]:
-    for noise, delta, claim in (("laplace", 0.0, PureDP(1.0)), ("gaussian", 0.01, ApproxDP(1.0, 0.01))):
-        arguments = (1.0, delta, 1, 1, [0.25, 0.75], noise)
-
-        def released(rows: Any, rng: np.random.Generator, arguments: Any = arguments) -> tuple[float, ...]:
-            tree = public.function(0.0, 1.0, 2, 4)
-            for row in rows:
-                tree.add_entry(row)
-            return tuple(tree.compute_quantiles(*arguments))
-
-        yield Target(
-            callable=public.name,
-            point=f"compute_quantiles, {noise} noise",
-            make=partial(_Claimed, released, claim, "epsilon of compute_quantiles"),
-            domain=Rows(low=0.0, high=1.0),
-            adjacencies=(AddRemove(),),
-            runs=10_000,
-            cost=3,
-        )
-
-
+@dataclass(frozen=True, slots=True)
 class _Claimed:
     """A function of a run with the claim of its arguments."""
 
-    def __init__(self, function: Callable[..., Any], claim: Any, source: str) -> None:
-        self.function, self.claim, self.claim_source = function, claim, source
+    function: Callable[..., Any]
+    claim: Any
+    claim_source: str
 
     def __call__(self, dataset: Any, rng: np.random.Generator) -> Any:
         return self.function(dataset, rng)
 
 
+def _trees(public: PublicCallable) -> Form:
+    def released(noise: str, delta: float, rows: Any, rng: np.random.Generator) -> tuple[float, ...]:
+        tree = public.function(0.0, 1.0, 2, 4)
+        for row in rows:
+            tree.add_entry(row)
+        return tuple(tree.compute_quantiles(1.0, delta, 1, 1, [0.25, 0.75], noise))
+
+    points = []
+    for noise, delta, claim in (("laplace", 0.0, PureDP(1.0)), ("gaussian", 0.01, ApproxDP(1.0, 0.01))):
+        make = partial(_Claimed, partial(released, noise, delta), claim, "epsilon of compute_quantiles")
+        points.append((f"compute_quantiles, {noise} noise", make, Rows(low=0.0, high=1.0)))
+    return targets_of(public, points, adjacencies=(AddRemove(),), runs=10_000, cost=3)
+
+
 def _ml_form(public: PublicCallable) -> Form:
-    """Return the targets of a mechanism with setters, or of the naive Bayes model."""
-    function = public.function
-    if hasattr(function, "fit"):
-        return _bayes_form(public)
-    if not hasattr(function, "set_sensitivity"):
+    """Return the targets of a mechanism with setters."""
+    if not hasattr(public.function, "set_sensitivity"):
         return NotCovered("it states no sensitivity")
     is_whole = "geometric" in public.name.lower()
-    targets = []
-    for epsilon in (1.0, 0.5):
-        low, high = (0, 4) if is_whole else (0.0, 2.0)
+    low, high = (0, 4) if is_whole else (0.0, 2.0)
 
-        def made(epsilon: float = epsilon, low: Any = low, high: Any = high) -> Any:
-            mechanism = function().set_epsilon(epsilon).set_sensitivity(1 if is_whole else 1.0)
-            if hasattr(mechanism, "set_bounds"):
-                mechanism = mechanism.set_bounds(low, high)
-            return mechanism.set_probability(1e-2) if hasattr(mechanism, "set_probability") else mechanism
+    def made(epsilon: float) -> Any:
+        mechanism = public.function().set_epsilon(epsilon).set_sensitivity(1 if is_whole else 1.0)
+        if hasattr(mechanism, "set_bounds"):
+            mechanism = mechanism.set_bounds(low, high)
+        return mechanism.set_probability(1e-2) if hasattr(mechanism, "set_probability") else mechanism
 
-        def make(made: Callable[[], Any] = made, epsilon: float = epsilon) -> Any:
-            return from_pydp(
-                made,
-                claim=PureDP(epsilon),
-                claim_source=f"set_epsilon({epsilon:g})",
-                adjacency=Within("l1", 1.0),
-                release=lambda held, value: held.randomise(value),
-            )
-
-        targets.append(
-            Target(
-                callable=public.name,
-                point=f"epsilon={epsilon:g}, sensitivity=1",
-                make=make,
-                domain=Answers(low=low, high=high, integer=is_whole),
-                known=known_in("pydp", _ONE_SIDED if public.short in ("Geometric", "GeometricTruncated") else ""),
-                known_bits=known_in("pydp", _INVERSE_BITS if public.short == "LaplaceBoundedDomain" else ""),
-            )
+    def make(epsilon: float) -> Any:
+        return from_pydp(
+            partial(made, epsilon),
+            claim=PureDP(epsilon),
+            claim_source=f"set_epsilon({epsilon:g})",
+            adjacency=Within("l1", 1.0),
+            release=lambda held, value: held.randomise(value),
         )
-    return tuple(targets)
+
+    domain = Answers(low=low, high=high, integer=is_whole)
+    known = known_in("pydp", _ONE_SIDED if public.short in ("Geometric", "GeometricTruncated") else "")
+    bits = known_in("pydp", _INVERSE_BITS if public.short == "LaplaceBoundedDomain" else "")
+    points = [(f"epsilon={epsilon:g}, sensitivity=1", partial(make, epsilon), domain) for epsilon in (1.0, 0.5)]
+    return targets_of(public, points, known=known, known_bits=bits)
 
 
 def _bayes_form(public: PublicCallable) -> Form:
-    known = set(parameters_of(public.function))
-    if not {"epsilon", "bounds"} <= known:
+    if not {"epsilon", "bounds"} <= set(parameters_of(public.function)):
         return NotCovered("no form says which part of the fitted model is released")
     corners = ((0.0, 0), (1.0, 0), (0.0, 1), (1.0, 1))
 
@@ -293,15 +227,5 @@ def _bayes_form(public: PublicCallable) -> Form:
         fit(corners[:2], np.random.default_rng(0))  # what fails on every dataset is not a mechanism
         return _Claimed(fit, PureDP(1.0), "epsilon of the model")
 
-    return (
-        Target(
-            callable=public.name,
-            point="bounds 0 and 1, labels stay",
-            make=make,
-            domain=Rows(values=corners[:2], least=1),
-            adjacencies=(Replace(),),
-            runs=1_500,
-            search_runs=600,
-            cost=5,
-        ),
-    )
+    points = [("bounds 0 and 1, labels stay", make, Rows(values=corners[:2], least=1))]
+    return targets_of(public, points, adjacencies=(Replace(),), runs=1_500, search_runs=600, cost=5)

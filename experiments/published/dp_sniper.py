@@ -46,7 +46,7 @@ from ...mechanisms.faulty.selection import LargestNoisyCount, MaximumLaplaceDist
 from ...mechanisms.noise_samplers import Floats, Integers, pieces
 from ...mechanisms.queries import check_count, identity, whole_answer
 from .entry import Entry, entry
-from .noisy_answers import LargestExponential, NoisyAnswers
+from .statdp import LargestExponential, NoisyAnswers
 
 # RAPPOR: the noisy bits of the Bloom filter of one person's value.
 
@@ -56,25 +56,13 @@ class Rappor:
     """The bits of the Bloom filter of a value, each reported by randomised response: h ln(odds ratio)-DP.
 
     The permanent step keeps a bit with probability 1 − f and otherwise replaces it by a fair coin. The report is 1 with
-    probability `report_one` after a 1 and `report_zero` after a 0. Every run is the first report of a person, so that
-    the two steps are equivalent to one coin for each bit. A value sets at most h bits, so two values differ in at most
-    2h bits, h in each direction; one bit of each direction together costs the log odds ratio of a reported 1.
+    probability `report_one` after a 1 and `report_zero` after a 0; 0 and 1 report the permanent bits unchanged
+    (one-time RAPPOR). Every run is the first report of a person, so that the two steps are equivalent to one coin for
+    each bit. A value sets at most h bits, so two values differ in at most 2h bits, h in each direction; one bit of each
+    direction together costs the log odds ratio of a reported 1.
 
     The dataset is the value, an integer. Its i-th hash is MurmurHash3 of its decimal digits with seed i, as a signed
     32-bit integer, modulo the number of bits.
-
-    Parameters
-    ----------
-    f : float
-        Probability in [0, 1] that the permanent step replaces a bit.
-    report_zero, report_one : float
-        Probabilities in [0, 1]; 0 and 1 report the permanent bits unchanged (one-time RAPPOR).
-    n_bits, n_hashes : int
-
-    Raises
-    ------
-    ClaimError
-        For parameters outside these ranges, or without noise.
 
     References
     ----------
@@ -182,14 +170,9 @@ class SideBySideDistribution(Distribution):
 
 @dataclass(frozen=True, slots=True)
 class SideBySide:
-    """The outputs of several mechanisms, rows of the same width, concatenated to one row.
+    """The outputs of several mechanisms, rows of the same width, concatenated to one row; their claims add up.
 
     Like `SequentialComposition`, for parts with dependent coordinates.
-
-    Parameters
-    ----------
-    parts : tuple of mechanisms
-        The epsilons and deltas of their claims add up.
     """
 
     parts: tuple[ReferenceMechanism, ...]
@@ -219,13 +202,6 @@ class TruncatedGeometric:
 
     The suite sets k = ⌈ln(2/epsilon)⌉, although the claim of `epsilon` needs at least log₂(1/(e^epsilon − 1)); the
     claim is therefore wrong at epsilon 0.1, for example. All probabilities are exact multiples of 1/d for an integer d.
-
-    Parameters
-    ----------
-    epsilon : float
-        In nats, positive.
-    n : int
-        Largest count.
 
     References
     ----------

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from ...audit.claims.claim import Claim
 from ...audit.datasets.adjacency import Adjacency
 from ...audit.datasets.domains import Domain
+from ...mechanisms import Distribution
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,3 +71,19 @@ def loss_at(output: float, mechanism: Any, pair: tuple[Any, Any]) -> float:
     """Return the log-likelihood ratio of an output."""
     x, y = (mechanism.distribution(dataset) for dataset in pair)
     return float(x.log_density(output) - y.log_density(output))
+
+
+@dataclass(frozen=True, slots=True)
+class RewrittenDistribution(Distribution):
+    """The distribution of outputs that are those of the inner one in another form; each determines the other."""
+
+    inner: Distribution
+
+    def is_comparable(self, other: Self) -> bool:
+        return type(self.inner) is type(other.inner) and self.inner.is_comparable(other.inner)
+
+    def delta_from(self, other: Self, epsilon: float) -> float:
+        return self.inner.delta_from(other.inner, epsilon)
+
+    def epsilon_from(self, other: Self, delta: float) -> float:
+        return self.inner.epsilon_from(other.inner, delta)

@@ -11,6 +11,7 @@ contribution (the stochastic tester).
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -20,8 +21,8 @@ from ...audit.claims.claim import ApproxDP, PureDP
 from ...audit.datasets.adjacency import AddRemove
 from ...audit.datasets.domains import Rows
 from ...mechanisms import GaussianMechanism, LaplaceMechanism, exact_epsilon
+from .auditorium import BoundedMean, rows_as_numbers
 from .entry import Entry, entry, loss_at
-from .exposed_means import BoundedMean, rows_as_numbers
 
 EPSILON: Final = 1.0
 DELTA: Final = 0.01
@@ -48,24 +49,16 @@ class BoundedSum:
 
 def entries() -> list[Entry]:
     """Return the ladder: each of five mechanisms with half of the noise up to all of the noise."""
-    return [make(ratio) for make in (_count, _sum, _mean, _gaussian_count, _gaussian_sum) for ratio in RATIOS]
+    return [_mean(ratio) if name == "mean" else _entry(name, ratio) for name in _MADE for ratio in RATIOS]
 
 
-def _count(ratio: float) -> Entry:
-    return _entry("count", LaplaceMechanism(EPSILON / ratio, query=len), ratio)
-
-
-def _sum(ratio: float) -> Entry:
-    return _entry("sum", LaplaceMechanism(EPSILON / ratio, max(-LOWER, UPPER), BoundedSum()), ratio)
-
-
-def _gaussian_count(ratio: float) -> Entry:
-    return _entry("Gaussian count", GaussianMechanism(EPSILON / ratio, DELTA, query=len), ratio)
-
-
-def _gaussian_sum(ratio: float) -> Entry:
-    mechanism = GaussianMechanism(EPSILON / ratio, DELTA, max(-LOWER, UPPER), query=BoundedSum())
-    return _entry("Gaussian sum", mechanism, ratio)
+_MADE: Final[dict[str, Callable[[float], LaplaceMechanism | GaussianMechanism | BoundedMean]]] = {
+    "count": lambda epsilon: LaplaceMechanism(epsilon, query=len),
+    "sum": lambda epsilon: LaplaceMechanism(epsilon, max(-LOWER, UPPER), BoundedSum()),
+    "mean": lambda epsilon: BoundedMean(epsilon, LOWER, UPPER),
+    "Gaussian count": lambda epsilon: GaussianMechanism(epsilon, DELTA, query=len),
+    "Gaussian sum": lambda epsilon: GaussianMechanism(epsilon, DELTA, max(-LOWER, UPPER), query=BoundedSum()),
+}
 
 
 def _mean(ratio: float) -> Entry:
@@ -87,17 +80,16 @@ def _mean(ratio: float) -> Entry:
         return (loss_at(UPPER, mechanism, (x, y)) - EPSILON) * deviations
 
     chosen = pair(max(_SIZES, key=excess_in_deviations) if ratio < 1 else _SOUND_SIZE)
-    return _entry("mean", mechanism, ratio, chosen, loss_at(UPPER, mechanism, chosen))
+    return _entry("mean", ratio, chosen, loss_at(UPPER, mechanism, chosen))
 
 
 def _entry(
     name: str,
-    mechanism: LaplaceMechanism | GaussianMechanism | BoundedMean,
     ratio: float,
     pair: tuple[list[float], list[float]] = ([UPPER, UPPER], [UPPER]),
     exact: float | None = None,
 ) -> Entry:
-    is_gaussian = isinstance(mechanism, GaussianMechanism)
+    mechanism, is_gaussian = _MADE[name](EPSILON / ratio), name.startswith("Gaussian")
     if exact is None:
         exact = exact_epsilon(
             mechanism.distribution(pair[0]), mechanism.distribution(pair[1]), DELTA if is_gaussian else 0.0

@@ -83,7 +83,7 @@ def attack(protocol: Any) -> Attack:
     """Return the exact probabilities of the attack; for local hashing, those with ideal hash functions.
 
     The guess is uniform among the values that the report supports: a subset, the bits that are 1, the values with the
-    reported hash, or all values if there are none. For noisy bits, the guess is the likeliest value.
+    reported hash, or all values if there are none. For noisy bits, the guess is the most likely value.
     """
     match protocol:
         case RandomisedResponse(epsilon=epsilon, k=k):
@@ -113,7 +113,7 @@ def _share(added: float, k: int) -> float:
 
 
 def _likeliest(epsilon: float, k: int) -> float:
-    """Return the probability that the value is the likeliest one given noisy bits; the best is drawn among equals.
+    """Return the probability that the value is the most likely one given noisy bits; the best is drawn among equals.
 
     The likelihood of a value increases with its noisy bit from 0 to 1, and is constant below and above.
     """

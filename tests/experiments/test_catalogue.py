@@ -23,7 +23,7 @@ from dpaudit.mechanisms import NameAndShame, exact_delta, exact_epsilon, faulty
 from dpaudit.mechanisms.faulty import TwiceExposed, UnderstatedSensitivityLaplace, VarianceAsScaleGaussian
 
 FAULTS = {fault.name: fault for fault in entries()}
-IN_VALUES = [name for name, fault in FAULTS.items() if not fault.bits]
+IN_VALUES = [name for name, fault in FAULTS.items() if fault.floating_point == "ignore"]
 QUICK = ("scale-epsilon", "raises-for-no-rows")
 IS_AUDITED = pytest.mark.parametrize(
     "name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.evidence) for name in IN_VALUES]
@@ -33,7 +33,12 @@ ALARM_RUNS = 5_000  # at most of a right mechanism: a false alarm does not need 
 
 
 def audit(fault, mechanism, alpha, runs):
-    options = {"claim": fault.claim, "adjacency": fault.adjacency, "distance": fault.distance, "bits": False}
+    options = {
+        "claim": fault.claim,
+        "adjacency": fault.adjacency,
+        "distance": fault.distance,
+        "floating_point": "ignore",
+    }
     return check(mechanism, fault.x, fault.y, runs=runs, alpha=alpha, seed=0, jobs=1, **options)
 
 
@@ -70,7 +75,7 @@ def test_a_bound_on_epsilon_that_says_nothing_is_refused():
     entry = partial(new_fault, "exposure", "twice", TwiceExposed(0.01), row, correct=NameAndShame(0.01))
     for bound_on in (None, "epsilon"):
         with pytest.raises(
-            ClaimError, match=r"\(0, 0\.01\)-DP is a claim on delta alone; use ApproxDP\(.*bound_on='delta'"
+            ClaimError, match=r"\(0, 0\.01\)-DP is a claim only on delta; use ApproxDP\(.*bound_on='delta'"
         ):
             entry(bound_on=bound_on)
     flaw = entry(bound_on="delta")

@@ -13,9 +13,8 @@ from random import Random
 
 from dpaudit.experiments.benchmarks.measure import Effort, Figures, Seeds, Table, at_most, measure
 
-from .command_lines import commands
+from .examples import Attempt, commands, results, stores, values
 from .sandbox import TooSlow, Yard, hook
-from .targets import Attempt, results, stores, values
 
 EXAMPLES, QUICK_EXAMPLES = 100_000, 60
 _METHOD = (
@@ -83,13 +82,8 @@ def _measured(effort: Effort, seeds: Seeds, target: str, share: float) -> Figure
     }, [at_most("failed", failed, 0)]
 
 
-FUZZ = Table(
-    name="fuzz",
-    number=99,
-    rows={target: (target, share) for target, (share, _) in _SHARES.items()},
-    measure=_measured,
-    quick=tuple(_SHARES),
-)
+_ROWS = {target: (target, share) for target, (share, _) in _SHARES.items()}
+FUZZ = Table("fuzz", 99, _ROWS, _measured, quick=tuple(_SHARES))
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from dpaudit.audit.errors import OptionError
 
+from .examples import mutated_json
 from .fuzz_page import FUZZ, main, prepared, try_one
-from .mutations import mutated_json
 from .sandbox import MisstepError, TooSlow, Yard, hook
 
 TARGETS = tuple(FUZZ.rows)

@@ -28,7 +28,7 @@ AUDIT = ("audit", "mine:noisy", "--x", "[1, 1.5]", "--y", "[1]", "--epsilon", "2
 LINES = (
     (*AUDIT, "--alpha", "0.01", "--out", f"{OUT}/a"),
     ("report", f"{OUT}/a/results.json", "--csv", "--junit", "--json", "--out", f"{OUT}/b"),
-    ("plan", "--epsilon", "0.5", "--resolution", "0.25"),
+    ("plan", "--epsilon", "0.5", "--detect", "0.25"),
     ("schema",),
 )
 

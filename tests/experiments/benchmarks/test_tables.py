@@ -31,10 +31,9 @@ from dpaudit.experiments.benchmarks import (
 from dpaudit.experiments.benchmarks.command import FILES, tables_of
 from dpaudit.experiments.benchmarks.measure import Effort, is_met, measure
 from dpaudit.experiments.cases.experiment import parameter_by_distributions
-from dpaudit.experiments.libraries.defects import Defect, Searched
-from dpaudit.experiments.libraries.diffprivlib_fits import diffprivlib_fits
-from dpaudit.experiments.libraries.target import Subject, is_installed
-from dpaudit.experiments.published.google_cases.all_cases import closeness_cases, dp_cases
+from dpaudit.experiments.libraries.defects import Defect
+from dpaudit.experiments.libraries.subjects import Subject, diffprivlib_fits, is_installed
+from dpaudit.experiments.published.google_cases.cases import closeness_cases, dp_cases
 from dpaudit.mechanisms import LaplaceMechanism, exact_delta, exact_epsilon
 from dpaudit.mechanisms.faulty import SparseVectorWithoutQueryNoise
 
@@ -119,7 +118,7 @@ def test_distributions_of_the_coverage(outcomes):
 @pytest.mark.parametrize("kind", inference.KINDS)
 @pytest.mark.parametrize("truth", [1.5, 1.01])
 def test_the_refuted_mechanisms_have_the_loss_that_is_stated(kind, truth):
-    subject = inference.Kind(kind)
+    subject = inference.KINDS[kind]
     assert parameter_by_distributions(subject.mechanism(truth), subject.pair, subject.claim) == pytest.approx(
         truth, rel=1e-6
     )
@@ -227,9 +226,13 @@ def test_there_are_thirty_right_ones_and_twenty_bugs():
 
 def test_a_session_says_what_its_audits_found():
     status, (found,) = regression._session("bugs", "['scale-epsilon']", "--dp-audit-runs=2_000")
-    assert (status, found.verdict.value, found.test.rpartition("::")[2]) == (1, "refuted", "test_audit[scale-epsilon]")
+    assert (status, found.result.verdict.value, found.name.rpartition("::")[2]) == (
+        1,
+        "refuted",
+        "test_audit[scale-epsilon]",
+    )
     status, (found,) = regression._session("right", "['laplace, sequential']", "--dp-audit-runs=1_000")
-    assert (status, found.runs) == (0, 1_000)
+    assert (status, found.result.runs) == (0, 1_000)
 
 
 @pytest.mark.parametrize("program", ["print('another')", "raise SystemExit(3)", "import time; time.sleep(60)"])
@@ -264,7 +267,7 @@ def test_a_broken_subject_and_a_sound_defect_miss_their_targets(monkeypatch):
     assert cells["refuted"] == 1
     assert not is_met(targets[0])
     sizes = {"runs": 2_000, "search_runs": 400, "adjacency": Within("l1"), "domain": Answers()}
-    sound = Searched(words="sound", make=lambda: LaplaceMechanism(1.0), **sizes)
+    sound = Subject(name="sound", make=lambda: LaplaceMechanism(1.0), **sizes)
     monkeypatch.setitem(
         libraries._DEFECTS, "none", Defect(name="none", library="", by="values", broken=sound, variant=sound)
     )
@@ -297,7 +300,7 @@ def test_false_findings_of_replays_miss_their_targets(monkeypatch):
     monkeypatch.setitem(replays.REFERENCES, "LaplaceMechanism", (WRONG, lambda rng: (0.0, 1.0)))
     row = row_of("false-findings", "LaplaceMechanism")
     assert (row["cells"]["excess"], row["cells"]["bounded"], is_good(row)) == (5, 0, False)
-    side = replays.Side(make=lambda: WRONG, pair=(0.0, 1.0), adjacency=Within("l1"))
+    side = Subject(name="wrong", make=lambda: WRONG, pair=(0.0, 1.0), adjacency=Within("l1"))
     monkeypatch.setattr(replays, "composites", lambda: {"none": replays.Composite(name="none", right=side)})
     cells, (target,) = replays._composite_cells(QUICK, range, "none")
     assert (cells["right_excess"], is_met(target)) == (1, False)

@@ -33,8 +33,8 @@ from dpaudit.experiments.cases.experiment import (
     stated,
     true_statement,
 )
-from dpaudit.experiments.cases.simulate import blocks, event_counts, outcome_counts, proportion
 from dpaudit.experiments.statements.figures import EVENTS
+from dpaudit.experiments.statements.simulated import blocks, event_counts, outcome_counts, proportion
 from dpaudit.experiments.suite.run_suite import all_experiments, run_experiments
 from dpaudit.mechanisms import (
     FiniteDistribution,
@@ -127,7 +127,7 @@ class TestAudits:
         "claim", [ApproxDP(0.0, 0.1), ApproxDP(0.0, 0.1).group(2), GroupPrivacy(0.0, 0.1)], ids=str
     )
     def test_a_bound_on_epsilon_that_is_claimed_to_be_0_is_refused(self, claim):
-        with pytest.raises(ClaimError, match=r"^T5: .* is a claim on delta alone; use .*bound_on='delta'\)\.$"):
+        with pytest.raises(ClaimError, match=r"^T5: .* is a claim only on delta; use .*bound_on='delta'\)\.$"):
             fails("T5", GAUSSIAN, PAIR, Within("l2"), claim=claim)
         assert holds("T6", LAPLACE, (0.0, 0.0), Within("l1"), claim=ApproxDP(0.0, 0.0)).exact == 0.0
 

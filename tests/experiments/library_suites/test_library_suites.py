@@ -1,4 +1,7 @@
-"""Suites of a small library: right, faulty, leaking by bits, of unknown form, failing, hanging, and in processes."""
+"""Suites of a small library: right, faulty, leaking by bits, of unknown form, failing, hanging, and in processes.
+
+Forms of the installed libraries: every public callable has targets or a reason, and new ones are picked up.
+"""
 
 from __future__ import annotations
 
@@ -8,26 +11,45 @@ import os
 import signal
 import sys
 import time
+import warnings
 from concurrent.futures import Future
 from functools import partial
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-from dpaudit import AddRemove, Answers, PureDP, Replace, Rows, check, find_worst_pair
+from dpaudit import AddRemove, Answers, ApproxDP, PureDP, Replace, Rows, check, find_worst_pair
 from dpaudit.audit.errors import OptionError
+from dpaudit.audit.events.outputs import Raised
 from dpaudit.audit.records.json_codec import from_json, to_json
-from dpaudit.audit.results.audit_result import Verdict
+from dpaudit.audit.results.verdict import Verdict
 from dpaudit.domains import Within
+from dpaudit.experiments.libraries.subjects import is_installed
 from dpaudit.experiments.library_suites import library_names
 from dpaudit.experiments.library_suites import run_plan as of_plans
-from dpaudit.experiments.library_suites import run_target as of_targets
-from dpaudit.experiments.library_suites.audited_library import Library, NotCovered, PublicCallable, SameAs, Target
+from dpaudit.experiments.library_suites.audited_library import (
+    Library,
+    NotCovered,
+    PublicCallable,
+    SameAs,
+    Target,
+    plan_of,
+    public_callables,
+)
 from dpaudit.experiments.library_suites.coverage import Status, coverage_of_plan, coverage_of_run, outcome_text
-from dpaudit.experiments.library_suites.plan import plan_of
-from dpaudit.experiments.library_suites.run_plan import run_plan
-from dpaudit.experiments.library_suites.run_target import run_target
+from dpaudit.experiments.library_suites.library_names import library_named
+from dpaudit.experiments.library_suites.pipeline_dp_forms import (
+    Pipeline,
+    in_order_of_keys,
+    keys_as_returned,
+    metrics_in_order_of_keys,
+    sorted_keys,
+    sums_of_variances,
+    values_as_returned,
+)
+from dpaudit.experiments.library_suites.run_plan import example_of, run_plan, run_target
 from dpaudit.reports import junit, markdown
 
 from ...reports.cli.conftest import run
@@ -201,7 +223,7 @@ class TestOneTarget:
     TARGET = plan_of(LIBRARY, only="faulty: epsilon=1").targets[0]
 
     def test_a_refutation_that_fresh_runs_do_not_confirm_is_withdrawn(self, monkeypatch):
-        monkeypatch.setattr(of_targets, "check", lambda mechanism, x, y, **options: check(Noise(), x, y, **options))
+        monkeypatch.setattr(of_plans, "check", lambda mechanism, x, y, **options: check(Noise(), x, y, **options))
         found = run_target(self.TARGET, alpha=1e-6, seed=0, seconds=5, with_bits=True)
         (entry,) = found.entries
         assert (len(found.unconfirmed), entry.result.verdict) == (1, Verdict.NOT_REFUTED)
@@ -218,21 +240,21 @@ class TestOneTarget:
             seen.append((x, y, options["seed"], options["alpha"]))
             return check(mechanism, x, y, **options)
 
-        monkeypatch.setattr(of_targets, "find_worst_pair", searched)
-        monkeypatch.setattr(of_targets, "check", noted)
+        monkeypatch.setattr(of_plans, "find_worst_pair", searched)
+        monkeypatch.setattr(of_plans, "check", noted)
         (entry,) = run_target(self.TARGET, alpha=1e-6, seed=0, seconds=5, with_bits=True).entries
         ((x, y, seed, alpha),) = seen
         assert (found[0].x, found[0].y, alpha) == (y, x, 1e-6)
         assert seed != entry.result.seed
 
     def test_a_slow_mechanism_gets_fewer_runs_or_a_reason(self, monkeypatch):
-        assert of_targets._seconds_of_a_run(lambda dataset, rng: time.sleep(0.002), 0, 1.0) >= 0.002
+        assert of_plans._seconds_of_a_run(lambda dataset, rng: time.sleep(0.002), 0, 1.0) >= 0.002
         found = run_target(self.TARGET, alpha=1e-4, seed=0, seconds=1e-9, with_bits=False)
         assert "so that 400 runs on each dataset do not fit into 1e-09 s" in found.failure
-        monkeypatch.setattr(of_targets, "_seconds_of_a_run", lambda mechanism, dataset, limit: 1e-3)
+        monkeypatch.setattr(of_plans, "_seconds_of_a_run", lambda mechanism, dataset, limit: 1e-3)
         for runs, seconds, given in ((50_000, 20.0, 5_000), (50_000, 1e3, 50_000), (900, 2.0, 500)):
             target = dataclasses.replace(self.TARGET, runs=runs)
-            assert of_targets._affordable(target, Noise(), seconds) == (given, given)
+            assert of_plans._affordable(target, Noise(), seconds) == (given, given)
 
 
 def test_impossible_suites_are_refused():
@@ -328,7 +350,15 @@ class TestCommand:
         assert "alpha 0.0001 for the suite" in out
         assert "  tools.right: epsilon=1\n" in out
         assert "2 public callables: 1 planned, 1 not covered" in out
-        arguments = ("suite", "pydp", "--only", "right: epsilon=1$|unknown|failing: any", "--no-bits", "--out", "found")
+        arguments = (
+            "suite",
+            "pydp",
+            "--only",
+            "right: epsilon=1$|unknown|failing: any",
+            "--no-floating-point",
+            "--out",
+            "found",
+        )
         status, out, errors = run(*arguments)
         assert status == 0
         assert "1 of 2 points audited: 0 refuted by values" in out
@@ -364,3 +394,171 @@ class TestCommand:
         assert status == 130
         assert "the same command with --resume continues" in errors
         assert signal.getsignal(signal.SIGTERM) == before
+
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # of escapes in the docstrings of PipelineDP
+    needs = {
+        name: pytest.mark.skipif(not is_installed(name), reason=f"{name} is not installed")
+        for name in ("diffprivlib", "pipeline-dp")
+    }
+SAMPLE = {
+    "opendp": (
+        "measurements.make_laplace",
+        "measurements.make_user_measurement",
+        "measurements.then_laplace",
+        "transformations.make_mean",
+        "combinators.make_composition",
+        "combinators.make_population_amplification",
+    ),
+    "pydp": (
+        "algorithms.laplacian.BoundedSum",
+        "algorithms.partition_selection.create_partition_strategy",
+        "distributions.LaplaceDistribution",
+        "ml.mechanisms.geometric.Geometric",
+    ),
+    "diffprivlib": ("mechanisms.Laplace", "mechanisms.DPMechanism", "tools.nanmean", "models.KMeans"),
+}
+
+
+def public_of(library):
+    return {each.name: each for each in library.public()}
+
+
+@pytest.mark.parametrize("name", ["opendp", "pydp", pytest.param("diffprivlib", marks=needs["diffprivlib"])])
+def test_forms_have_targets_or_reasons(name):
+    library = library_named(name)
+    public = public_of(library)
+    assert set(SAMPLE[name]) <= set(public)
+    forms = [library.form_of(public[each]) for each in SAMPLE[name]]
+    assert {type(form) for form in forms} >= {tuple, NotCovered}
+    for form in forms:
+        assert form == SameAs("measurements.make_laplace") or form if isinstance(form, tuple | SameAs) else form.reason
+    (target, *_) = forms[0]
+    assert len(target.make().sample(example_of(target.domain), 3, np.random.default_rng(0))) == 3
+
+
+class TestOpenDP:
+    LIBRARY = library_named("opendp")
+    PUBLIC = public_of(LIBRARY)
+
+    def test_claims_for_samples_of_a_population_are_not_audited_as_if_for_the_data(self):
+        form = self.LIBRARY.form_of(self.PUBLIC["combinators.make_population_amplification"])
+        assert form == NotCovered("its claim is for a random sample of a population, which the caller draws")
+
+    def test_known_defects_belong_to_their_release(self, monkeypatch):
+        threshold = self.PUBLIC["measurements.make_laplace_threshold"]
+        by_kind = {target.point.split(", ")[1]: target.known for target in self.LIBRARY.form_of(threshold)}
+        assert by_kind["int"].endswith("(docs/findings.md)")
+        assert by_kind["float"] == ""
+        place = "dpaudit.experiments.library_suites.audited_library.release_of"
+        monkeypatch.setattr(place, lambda library: "opendp 99.0.0")
+        assert {target.known for target in self.LIBRARY.form_of(threshold)} == {""}
+
+    def test_a_new_constructor_is_picked_up(self):
+        laplace = self.PUBLIC["measurements.make_laplace"].function
+
+        def make_new_noise(input_domain, input_metric, scale):
+            return laplace(input_domain, input_metric, scale)
+
+        form = self.LIBRARY.form_of(PublicCallable("measurements.make_new_noise", make_new_noise))
+        assert "a number, float" in [target.point for target in form]
+
+        def make_other(input_domain, input_metric, secret):
+            raise AssertionError
+
+        form = self.LIBRARY.form_of(PublicCallable("measurements.make_other", make_other))
+        assert form == NotCovered("its parameters (secret) fit no known form")
+
+
+def test_new_aggregates_of_pydp_are_picked_up_with_what_is_assumed():
+    class NewSum:
+        def __init__(self, epsilon=1.0, lower_bound=None, upper_bound=None, dtype="int"):
+            self.epsilon = epsilon
+
+    library = library_named("pydp")
+    form = library.form_of(PublicCallable("algorithms.laplacian.NewSum", NewSum))
+    assert len(form) == 3
+    assert {target.note for target in form} == {"Neighbours are assumed: one row is added or removed."}
+    (first, *_) = library.form_of(public_of(library)["algorithms.numerical_mechanisms.GaussianMechanism"])
+    assert first.domain == ((0.0, 1.0),), "where low bits of noise show best"
+    laplace = public_of(library)["algorithms.numerical_mechanisms.LaplaceMechanism"]
+    names = [target.name for target in library.form_of(laplace)]
+    assert len(names) == len(set(names)), "points that differ only in a delta that the mechanism does not have"
+
+
+@needs["diffprivlib"]
+def test_new_mechanisms_and_tools_of_diffprivlib_are_picked_up():
+    from diffprivlib.mechanisms import Laplace
+
+    library = library_named("diffprivlib")
+    public = public_of(library)
+    form = library.form_of(PublicCallable("mechanisms.NewNoise", type("NewNoise", (Laplace,), {})))
+    assert all(isinstance(target, Target) and target.note.startswith("Neighbours are assumed") for target in form)
+    points = [target.point for target in library.form_of(public["mechanisms.Laplace"])]
+    assert points[-1] == "epsilon=1, delta=0.1, sensitivity=1"  # in a fixed order, as the seed follows from the name
+    (first, *_) = library.form_of(public["mechanisms.Geometric"])
+    assert (first.domain.integer, first.make().adjacency) == (True, Within("l1", 1.0))
+
+    def new_tool(array, epsilon=1.0, bounds=None, accountant=None, random_state=None):
+        raise AssertionError
+
+    form = library.form_of(PublicCallable("tools.new_tool", new_tool))
+    assert {target.adjacencies for target in form} == {(Replace(), AddRemove())}
+    assert isinstance(library.form_of(PublicCallable("models.NewModel", Laplace)), NotCovered)
+
+
+def test_public_callables_are_those_of_the_package(monkeypatch):
+    def module(name, **held):
+        made = ModuleType(name)
+        vars(made).update(held)
+        monkeypatch.setitem(sys.modules, name, made)
+
+    def public(home):
+        def function():
+            return home
+
+        function.__module__ = home
+        return function
+
+    own, other = public("fakelib.tools"), public("numpy")
+    module("fakelib")
+    module("fakelib.tools", mean=own, borrowed=other, _hidden=own, number=3)
+    module("fakelib.more", __all__=["listed"], listed=other, mean=own, unlisted=own)
+    found = public_callables("fakelib", ("tools", "more", "gone"))
+    assert [each.name for each in found] == ["more.listed", "tools.mean"]
+    with pytest.raises(OptionError, match="has no suite"):
+        library_named("fakelib")
+
+
+class TestPipelineDP:
+    def test_readings_of_a_list_of_partitions(self):
+        found = [("b", (2.0, np.array([3.0, 4.0]))), ("a", (1.0, None))]
+        assert in_order_of_keys(found) == ("a", 1.0, "b", 2.0, 3.0, 4.0)
+        assert metrics_in_order_of_keys(found) == (1.0, 2.0, 3.0, 4.0)
+        assert keys_as_returned(found) == ("b", "a")
+        assert sorted_keys(["b", "a"]) == ("a", "b")
+        assert values_as_returned([(0, 2), (1, 1.5)]) == (2.0, 1.5)
+        moments = SimpleNamespace(count=4.0, mean=1.5, variance=2.0)  # sum 2 and sum of squares 9 around 1
+        assert sums_of_variances(1.0, [("a", moments)]) == (4.0, 2.0, 9.0)
+        made = Pipeline(release=lambda engine, rows: rows, read=tuple, epsilon=2.0, delta=0.1)
+        assert (made.claim, made.claim_source) == (
+            ApproxDP(2.0, 0.1),
+            "total_epsilon and total_delta of NaiveBudgetAccountant",
+        )
+
+    @needs["pipeline-dp"]
+    def test_every_metric_and_method_has_targets_that_run_or_fail_for_a_known_reason(self):
+        plan = plan_of(library_named("pipeline-dp"))
+        metrics = {f"Metrics.{name}" for name in ("COUNT", "PRIVACY_ID_COUNT", "SUM", "MEAN", "VARIANCE", "PERCENTILE")}
+        engine = {f"DPEngine.{name}" for name in ("aggregate", "select_partitions", "add_dp_noise")}
+        assert metrics | engine <= {target.callable for target in plan.targets}
+        assert all(each.reason for each in plan.excluded)
+        for target in plan.targets:
+            example, rng = example_of(target.domain), np.random.default_rng(0)
+            if target.callable == "Metrics.VECTOR_SUM" and "public" in target.point:
+                with pytest.raises(TypeError):  # of the empty partitions that the library adds
+                    target.make().sample(example, 1, rng)
+            else:
+                (output,) = target.make().sample(example, 1, rng)
+                assert not isinstance(output, Raised), target.name

@@ -24,7 +24,7 @@ from dpaudit.experiments.published.dp_sniper import (
     entries,
     published_bound,
 )
-from dpaudit.experiments.published.noisy_answers import LargestExponential, NoisyAnswers
+from dpaudit.experiments.published.statdp import LargestExponential, NoisyAnswers
 from dpaudit.mechanisms import SparseVector, exact_epsilon
 from dpaudit.mechanisms.faulty import SparseVectorReleasingValue
 from dpaudit.mechanisms.faulty.selection import MaximumLaplaceDistribution

@@ -41,7 +41,7 @@ from dpaudit.experiments.documents.renyi_proposition import (
     events_of_all_sizes,
     laplace_divergence,
 )
-from dpaudit.experiments.statements.gaussian_statements import IsBelow, attained_delta, loss_threshold, noise_scale
+from dpaudit.experiments.statements.simulated import IsBelow, attained_delta, loss_threshold, noise_scale
 from dpaudit.mechanisms import (
     ExponentialMechanism,
     GaussianDistribution,

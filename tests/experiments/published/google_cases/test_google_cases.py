@@ -14,11 +14,16 @@ from scipy import stats
 from scipy.special import ndtr, ndtri
 
 from dpaudit.audit.claims.claim import GroupClaim
-from dpaudit.experiments.libraries.target import is_installed
-from dpaudit.experiments.published.google_cases.all_cases import REJECTED, closeness_cases, dp_cases
-from dpaudit.experiments.published.google_cases.audited import VARIANT_SHARE, noise, release, why_not_pydp
-from dpaudit.experiments.published.google_cases.case import VOTES
-from dpaudit.experiments.published.google_cases.their_test import least_noise_that_passes, passes
+from dpaudit.experiments.libraries.subjects import is_installed
+from dpaudit.experiments.published.google_cases.audited import (
+    VARIANT_SHARE,
+    least_noise_that_passes,
+    noise,
+    passes,
+    release,
+    why_not_pydp,
+)
+from dpaudit.experiments.published.google_cases.cases import REJECTED, VOTES, closeness_cases, dp_cases
 from dpaudit.mechanisms import GaussianDistribution, LaplaceDistribution, analytic_gaussian_scale
 
 CASES = {case.key: case for case in dp_cases()}

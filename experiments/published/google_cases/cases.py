@@ -1,11 +1,102 @@
-"""All cases, and what their tests are designed to reject."""
+"""Statistical test cases of google/differential-privacy, and what their tests are designed to reject.
+
+The cases are those of the folder proto/testing of google/differential-privacy. There, a case draws 10⁶ outputs (of
+quantiles a quarter of them) on each of two neighbouring datasets, compares histograms of them with (ε, δ + tolerance),
+and takes the majority of nine such votes.
+
+References
+----------
+Wilson, Zhang, Lam, Desfontaines, Simmons-Marengo & Gipson (2020), Differentially private SQL with bounded user
+contribution (stochastic testing).
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
-from .case import LN3, Case, ClosenessCase
+from ....audit.claims.claim import ApproxDP, Claim, PureDP
+from ....mechanisms.aggregates import Noise
+
+LN3: Final = math.log(3)
+SAMPLES: Final = 1_000_000
+"""Outputs on each dataset of one vote, except for quantiles."""
+VOTES: Final = 9
+"""Votes of a case; the majority decides."""
+
+Row = tuple[int, float]
+"""A user and a value."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _InFile:
+    """A case of a file; delta is 0 for Laplace noise. A user contributes to at most `partitions` partitions."""
+
+    file: str
+    name: str
+    epsilon: float
+    delta: float = 0.0
+    partitions: int = 1
+    tolerance: float
+    granularity: float = 0.0
+    samples: int = SAMPLES
+
+    @property
+    def noise(self) -> Noise:
+        """Gaussian noise where there is a delta."""
+        return "gaussian" if self.delta else "laplace"
+
+    @property
+    def key(self) -> str:
+        return f"{self.file}: {self.name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case(_InFile):
+    """A case of one of the files on aggregations, named by noise, dataset and setting.
+
+    A user contributes at most `per_partition` values to each partition. `rows` are the values of the first dataset (of
+    counts, numbers of values), and `extra` those of one user that the second has in addition. The test adds `tolerance`
+    to `tested_delta`, and compares histograms whose cells have the width `granularity`, or other cells if it is 0.
+    `tree` is the height and the branching factor of a quantile tree, and `note` says what the file does differently.
+    """
+
+    tested_delta: float
+    per_partition: int = 1
+    lower: float = 0.0
+    upper: float = 1.0
+    rows: tuple[float, ...]
+    extra: tuple[float, ...]
+    tree: tuple[int, int] = (2, 5)
+    ranks: tuple[float, ...] = ()
+    note: str = ""
+
+    @property
+    def claim(self) -> Claim:
+        """Claim that the test checks, without its tolerance."""
+        return ApproxDP(self.epsilon, self.tested_delta) if self.tested_delta else PureDP(self.epsilon)
+
+    def pair(self, users: int = 1, extra: tuple[float, ...] | None = None) -> tuple[list[Row], list[Row]]:
+        """Return the datasets as rows (user, value), with the extra values of this many users in the second one."""
+        x = list(enumerate(self.rows))
+        added = self.extra if extra is None else extra
+        return x, x + [(len(x) + user, value) for user in range(users) for value in added]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClosenessCase(_InFile):
+    """A case of one of the two files on the distribution of the noise.
+
+    A user changes at most `partitions` coordinates (the L₀ sensitivity) by at most `change` (L∞). `variance` is what
+    the file states, `tolerance` the allowed distance of histograms with cells of width `granularity`.
+    """
+
+    change: float = 1.0
+    answer: float = 0.0
+    variance: float
+
 
 # Cases of the distribution of the noise.
 #
@@ -64,22 +155,13 @@ def closeness_cases() -> Iterator[ClosenessCase]:
         (name, epsilon, 0.0, partitions, change, 2 * (partitions * change / epsilon) ** 2, *rest)
         for name, epsilon, partitions, change, *rest in _LAPLACE
     ]
-    for file, settings in (("Laplace closeness", laplace), ("Gaussian closeness", _GAUSSIAN)):
-        rows: list[Any] = [(*setting, 0.0) for setting in settings]
-        rows += [(name, *settings[0][1:], answer) for name, answer in _ANSWERS.items()]
-        for name, epsilon, delta, partitions, change, variance, tolerance, exponent, answer in rows:
-            yield ClosenessCase(
-                file=file,
-                name=name,
-                epsilon=epsilon,
-                delta=delta,
-                partitions=partitions,
-                change=change,
-                answer=answer,
-                variance=variance,
-                tolerance=tolerance,
-                granularity=2.0**exponent,
-            )
+    for file, usual in (("Laplace closeness", laplace), ("Gaussian closeness", _GAUSSIAN)):
+        rows: list[Any] = [(*setting, 0.0) for setting in usual]
+        rows += [(name, *usual[0][1:], answer) for name, answer in _ANSWERS.items()]
+        names = ("name", "epsilon", "delta", "partitions", "change", "variance", "tolerance")
+        for *settings, exponent, answer in rows:
+            given = dict(zip(names, settings, strict=True))
+            yield ClosenessCase(file=file, answer=answer, granularity=2.0**exponent, **given)
 
 
 # Cases of counts and bounded sums: sweeps over datasets and settings.
@@ -122,22 +204,9 @@ def _case(
     **rest: Any,
 ) -> Case:
     """Return a case; its sizes are ε, δ, partitions and values in each, its cell is tolerance and granularity."""
-    epsilon, delta, partitions, per_partition = sizes
-    return Case(
-        file=file,
-        name=name,
-        epsilon=epsilon,
-        delta=delta,
-        partitions=partitions,
-        per_partition=per_partition,
-        lower=bounds[0],
-        upper=bounds[1],
-        rows=rows,
-        extra=extra,
-        tolerance=cell[0],
-        granularity=cell[1],
-        **{"tested_delta": delta, **rest},
-    )
+    names = ("epsilon", "delta", "partitions", "per_partition", "lower", "upper", "tolerance", "granularity")
+    given = dict(zip(names, (*sizes, *bounds, *cell), strict=True))
+    return Case(file=file, name=name, rows=rows, extra=extra, **{"tested_delta": given["delta"], **given, **rest})
 
 
 def _count_cases() -> Iterator[Case]:
