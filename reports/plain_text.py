@@ -8,17 +8,18 @@ import unicodedata
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from ..audit.claims.claim import GroupClaim
 from ..audit.extras import require
 from ..audit.health.findings import HealthCheck
 from ..audit.printing import rounded_down, verdict_text
 from ..audit.records.suite import Checked, Entry, Suite, seconds
-from ..audit.results.audit_result import AuditResult, SequentialResult, Verdict, least_beside
+from ..audit.results.audit_result import AuditResult, SequentialResult
 from ..audit.results.canary_result import CanaryResult
 from ..audit.results.result import Result
 from ..audit.results.statement_result import StatementResult
+from ..audit.results.verdict import Verdict
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -27,10 +28,14 @@ MARKS = {Verdict.REFUTED: "✖", Verdict.NOT_REFUTED: "■", Verdict.INCONCLUSIV
 """A shape for each verdict, because colour alone would exclude some readers."""
 
 READING_ORDER = (Verdict.REFUTED, Verdict.INCONCLUSIVE, Verdict.NOT_REFUTED)
-_COLOURS = {Verdict.REFUTED: "bold red", Verdict.NOT_REFUTED: "blue", Verdict.INCONCLUSIVE: "yellow"}
+COLOUR: Final = {Verdict.REFUTED: "#D55E00", Verdict.NOT_REFUTED: "#0072B2", Verdict.INCONCLUSIVE: "#757575"}
+"""The colour of a verdict in figures, tables and cards, and in shades of each theme on pages.
+
+Okabe & Ito (2008): distinct for readers with any colour vision. The grey is legible on white and on black.
+"""
+
 _SYMBOLS = {"epsilon": "ε", "delta": "δ", "mu": "μ", "rho": "ρ"}
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})  # controls, bidi overrides, lone surrogates, …
-_ESCAPES = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 
 def require_for_html() -> None:
@@ -68,13 +73,9 @@ def visible(text: str, limit: int = 500) -> str:
         text = f"{text[: limit - tail - 1]}…{text[-tail:]}"
     if text.isprintable():
         return text
-    return "".join(_escaped(char) if unicodedata.category(char) in _UNSEEN else char for char in text)
-
-
-def _escaped(char: str) -> str:
-    code = ord(char)
-    form = "\\x{:02x}" if code < 256 else "\\u{:04x}" if code < 65536 else "\\U{:08x}"
-    return _ESCAPES.get(char) or form.format(code)
+    return "".join(
+        char.encode("unicode_escape").decode() if unicodedata.category(char) in _UNSEEN else char for char in text
+    )
 
 
 def prose(text: str) -> str:
@@ -160,14 +161,17 @@ def expectations(suite: Suite) -> str:
     return f"The {those} came out as expected." if len(stated) == 1 else f"All {those} came out as expected."
 
 
-def missing(suite: Suite) -> list[str]:
-    """Names of planned audits that have no result, also of merged suites, such as those of a worker that crashed."""
+def environments(suite: Suite) -> list[Mapping[str, Any]]:
+    """The environment of a suite, and those of the suites that were merged into it."""
     merged = suite.environment.get("merged")
-    records = [suite.environment]
-    for each in merged if isinstance(merged, list) else []:
-        if isinstance(each, Mapping) and isinstance(each.get("environment"), Mapping):
-            records.append(each["environment"])
-    return [str(name) for record in records if isinstance(names := record.get("missing"), list) for name in names]
+    told = [each.get("environment") for each in merged if isinstance(each, Mapping)] if isinstance(merged, list) else []
+    return [suite.environment, *(each for each in told if isinstance(each, Mapping))]
+
+
+def missing(suite: Suite) -> list[str]:
+    """Names of planned audits that have no result, such as those of a worker that crashed."""
+    named = [record.get("missing") for record in environments(suite)]
+    return [str(name) for names in named if isinstance(names, list) for name in names]
 
 
 def false_alarms(suite: Suite) -> float:
@@ -196,25 +200,21 @@ def found(result: Checked) -> str:
         return result.worst.interval
     claim = result.directed_claim
     per_step = " per step" * isinstance(claim, GroupClaim)
-    sign = least_beside(result.bound, claim.parameter)[0].replace(">=", "≥")
-    return f"{symbol(claim.parameter_name)} {sign} {lower_limit(result.bound, claim.parameter)}{per_step}"
-
-
-def lower_limit(bound: float, claimed: float) -> str:
-    """Format a lower bound, with as many digits as show that it exceeds the claim if it does."""
-    _, text, _ = least_beside(bound, claimed)
-    return number(float(text)) if float(f"{float(text):.4g}") == float(text) else text
+    sign, least = result.limit
+    has_few_digits = float(f"{float(least):.4g}") == float(least)
+    shown = number(float(least)) if has_few_digits else least
+    return f"{symbol(claim.parameter_name)} {sign.replace('>=', '≥')} {shown}{per_step}"
 
 
 def printed_lines(result: Result, limit: int) -> list[str]:
-    """The lines of a printed result, with its sentence and remarks cut to `limit` characters each."""
-    short = verdict_text(visible(result.sentence, limit), [visible(remark, limit) for remark in result.remarks])
+    """The lines of a printed result, with its headline and details cut to `limit` characters each."""
+    short = verdict_text(visible(result.headline, limit), [visible(detail, limit) for detail in result.details])
     return [*short.splitlines(), *(visible(line, limit) for line in lines_below(result))]
 
 
 def lines_below(result: Result) -> list[str]:
-    """The lines that a printed result has below its remarks, such as those of a search."""
-    rest = str(result).removeprefix(verdict_text(result.sentence, result.remarks))
+    """The lines that a printed result has below its details, such as those of a search."""
+    rest = str(result).removeprefix(verdict_text(result.headline, result.details))
     return [line for line in rest.splitlines() if line]
 
 
@@ -267,7 +267,7 @@ def exact_text(entry: Entry) -> str:
 
 def detectable(result: Checked) -> float | None:
     """The minimum detectable excess; None for a statement, after a refutation and after a failed health check."""
-    return None if isinstance(result, StatementResult) or result.findings else result.resolution
+    return None if isinstance(result, StatementResult) or result.findings else result.min_detectable_excess
 
 
 def detectable_text(result: Checked) -> str:
@@ -276,7 +276,7 @@ def detectable_text(result: Checked) -> str:
 
 
 def error_budget(result: AuditResult | CanaryResult) -> str:
-    """The error_budget without its leading label."""
+    """The error budget without its leading label."""
     return str(result.error_budget).removeprefix("error budget ")
 
 
@@ -300,8 +300,9 @@ def lines(result: AuditResult | CanaryResult) -> str:
     """One result in a few lines of plain text: verdict, claim, event and counts or guesses, runs, error budget."""
     if isinstance(result, CanaryResult):
         own = [f"  {name:<8} {value}" for name, value in canary_facts(result)]
-        return "\n".join([f"{visible(result.mechanism, 80)}: {prose(str(result))}", *own])
+        return "\n".join([*printed_lines(result, 2_000), *own])
     pair, claim = result.pair, result.claim
+    estimate = f", estimate {number(result.estimate)}" if math.isfinite(result.estimate) else ""
     how = runs_made(result)
     if isinstance(result, SequentialResult):
         shown = "of the final test" if result.is_closed else "of the last event over all runs"
@@ -309,11 +310,11 @@ def lines(result: AuditResult | CanaryResult) -> str:
         how += f"; {result.searched:,} runs of the search on each were learned from too" if result.searched else ""
     return "\n".join(
         [
-            f"{visible(result.mechanism, 80)}: {prose(str(result))}",
+            *printed_lines(result, 2_000),
             f"  claim  {visible(str(claim), 80)}",
             f"  event  {visible(result.event_in_words)}",
             *([f"         {other}"] if (other := visible(other_way(result))) and result.opposite else []),
-            f"  counts {result.tested}; p-value {p_text(result.pvalue)}, estimate {number(result.estimate)}",
+            f"  counts {result.tested}; p-value {p_text(result.pvalue)}{estimate}",
             f"  pair   {visible(pair.x)} and {visible(pair.y)}: {visible(pair.difference)}; {visible(pair.adjacency)}",
             f"  runs   {how}; seed {result.seed}",
             f"  alpha  {error_budget(result)}",
@@ -328,7 +329,10 @@ def canary_facts(result: CanaryResult) -> list[tuple[str, str]]:
         ("claim", visible(f"{claim}, {result.adjacency}", 80)),
         ("canaries", canaries_in_words(result)),
         ("guesses", f"{result.guesses_in_words}; p-value {p_text(result.pvalue)}"),
-        ("ceiling", f"{symbol_of} ≥ {number(rounded_down(result.ceiling))} if every guess had been correct"),
+        (
+            "at most",
+            f"{symbol_of} ≥ {number(rounded_down(result.max_attainable_bound))} if every guess had been correct",
+        ),
         ("seed", str(result.seed)),
         ("alpha", error_budget(result)),
     ]
@@ -337,7 +341,7 @@ def canary_facts(result: CanaryResult) -> list[tuple[str, str]]:
 def canaries_in_words(result: CanaryResult) -> str:
     """``1,000, of which 489 were in the training data, by independent coins of probability 0.5``."""
     coins = f"by independent coins of probability {number(result.guesses.probability)}"
-    if result.coins == "fixed":
+    if result.inclusion == "fixed":
         coins = f"by a fixed split, in {result.guesses.canaries:,} random pairs of one in and one out"
     return f"{result.canaries:,}, of which {result.included:,} were in the training data, {coins}"
 
@@ -368,11 +372,10 @@ def table(suite: Suite) -> Table:
     drawn.add_column("expectation", overflow="fold", max_width=12)
     for entry in suite.entries:
         result = entry.result
-        colour = _COLOURS[result.verdict]
         drawn.add_row(
             Text(visible(entry.name, 60)),
             Text(visible(stated(result), 80)),
-            Text(f"{MARKS[result.verdict]} {result.verdict.value}", style=colour),
+            Text(f"{MARKS[result.verdict]} {result.verdict.value}", style=f"bold {COLOUR[result.verdict]}"),
             Text(found(result)),
             Text(exact_text(entry)),
             Text(detectable_text(result)),
@@ -385,11 +388,11 @@ def table(suite: Suite) -> Table:
 
 # What weakens the verdict of an audit: reasons for a person to read it before a program acts on it.
 
-Kind = Literal["low bits", "pair", "silenced", "idle", "excess"]
+Kind = Literal["floating-point leak", "pair", "silenced", "idle", "excess"]
 _OF_USE: Final = frozenset(
     check.value for check in (HealthCheck.EQUAL_DATASETS, HealthCheck.CONSTANT_OUTPUT, HealthCheck.NO_POWER)
 )
-KINDS: Final[tuple[Kind, ...]] = ("low bits", "pair", "silenced", "idle", "excess")
+KINDS: Final[tuple[Kind, ...]] = ("floating-point leak", "pair", "silenced", "idle", "excess")
 
 APART: Final = frozenset[Kind]({"silenced", "idle", "excess"})
 """Kinds that the remarks of a result do not state."""
@@ -404,7 +407,8 @@ class Caution:
 
 
 def cautions(result: Checked) -> tuple[Caution, ...]:
-    """Return the cautions of a result: low bits, a doubtful pair, silenced checks, no visible loss, a large excess.
+    """Return the cautions of a result: a floating-point leak, a doubtful pair, silenced checks, no loss, a large
+    excess.
 
     No loss is visible if the claim is not refuted and the bound is 0: a mechanism that ignores its data gives the same.
     The bound of a training run is often 0; there, scores that are all equal or of the wrong sign are a caution. A
@@ -418,8 +422,10 @@ def cautions(result: Checked) -> tuple[Caution, ...]:
     claimed = result.directed_claim.parameter
     found = []
     if isinstance(result, AuditResult):
-        if result.low_bits is not None:
-            found.append(Caution("low bits", "low bits of the outputs break the claim; the verdict covers values only"))
+        if result.floating_point_leak is not None:
+            found.append(
+                Caution("floating-point leak", "a floating-point leak breaks the claim; the verdict covers values only")
+            )
         if result.pair.doubt:
             found.append(Caution("pair", f"doubtful pair: {result.pair.doubt}"))
         silenced = [name for name in result.ignored if claimed > 0.0 or name not in _OF_USE]
@@ -430,7 +436,7 @@ def cautions(result: Checked) -> tuple[Caution, ...]:
             found += [Caution("idle", f"the scores tell little: {note.removesuffix('.')}") for note in result.notes]
         elif result.bound == 0.0:
             found.append(Caution("idle", "the lower bound is 0, as if the mechanism did not use its data"))
-    excess = result.resolution
+    excess = result.min_detectable_excess
     if result.verdict is Verdict.NOT_REFUTED and excess is not None and 0.0 < claimed < excess:
         told = f"the minimum detectable excess ({number(excess)}) is larger than the claim ({number(claimed)})"
         found.append(Caution("excess", told))
@@ -440,9 +446,9 @@ def cautions(result: Checked) -> tuple[Caution, ...]:
 def heading(kind: Kind, n: int) -> str:
     """Return what is said of `n` audits with a caution of one kind."""
     audits, is_one = counted(n, "audit"), n == 1
-    if kind == "low bits":
+    if kind == "floating-point leak":
         claims, verdicts = ("the claim", "verdict covers") if is_one else (f"{n:,} claims", "verdicts cover")
-        return f"Low bits of the outputs break {claims}; the {verdicts} values only"
+        return f"Floating-point leaks break {claims}; the {verdicts} values only"
     if kind == "pair":
         verdicts = "verdict" if is_one else "verdicts"
         return f"The datasets of {audits} may not be neighbours, so the {verdicts} may not concern the claim"

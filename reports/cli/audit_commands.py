@@ -17,27 +17,27 @@ import typer
 from ...audit.errors import OptionError
 from ...audit.files import path_of
 from ...audit.progress import display
+from ...audit.settings import explained
 from .report_commands import on_terminal, print_lines, write_reports
 from .shared_options import (
     ADJACENCIES,
-    BITS,
     CANARY_ADJACENCIES,
     CANARY_ANSWERS,
-    CANARY_COINS,
+    CANARY_INCLUSION,
     CANARY_METHODS,
+    FLOATING_POINT,
     HEALTH_CHECKS,
     Alpha,
     Delta,
+    Detect,
     Epsilon,
     Jobs,
     Mu,
     Out,
     Power,
-    Resolution,
     Rho,
     Seed,
     adjacency_from_option,
-    bits_from_option,
     check_choices,
     claim_from_options,
     claim_or_none,
@@ -84,31 +84,23 @@ def audit(
     distance: Annotated[int, whole("Distance of the pair; above 1, the audit tests group privacy.")] = 1,
     runs: Annotated[
         int | None,
-        whole("Executions on each dataset; by default the number for --resolution, or 1,000,000.", show_default=False),
+        whole("Executions on each dataset; by default the number for --detect, or 1,000,000.", show_default=False),
     ] = None,
     alpha: Alpha = 0.05,
-    resolution: Resolution = None,
+    detect: Detect = None,
     power: Power = 0.95,
     sequential: Annotated[bool, typer.Option(help="Stop as soon as the claim is refuted.")] = False,
     seconds: Annotated[
         float | None, optional("Time limit of the audit, without the search; makes the audit sequential.")
     ] = None,
-    cells: Annotated[int, whole("Number of cells for ratios and curves; 0 for none.")] = 0,
-    bits: Annotated[
-        str,
-        typer.Option(
-            help='Test of the low bits of floats: "warn", "true" for part of the verdict, or "false".',
-            autocompletion=completion(BITS),
-        ),
-    ] = "warn",
+    bins: Annotated[int, whole(explained()["bins"])] = 0,
+    floating_point: Annotated[str, one_of(explained()["floating_point"][:-1], FLOATING_POINT)] = "warn",
     seed: Seed = 0,
     jobs: Jobs = None,
-    ignore: Annotated[list[str] | None, optional("Health check to ignore.", complete=HEALTH_CHECKS)] = None,
-    keep_datasets: Annotated[bool, typer.Option(help="Store the datasets in the results.")] = False,
+    ignore: Annotated[list[str] | None, optional("Health check to silence.", complete=HEALTH_CHECKS)] = None,
+    keep_datasets: Annotated[bool, typer.Option(help=explained()["keep_datasets"])] = False,
     name: Annotated[str | None, optional("Name of the audit in the results; by default MODULE:OBJECT.")] = None,
-    block_seconds: Annotated[
-        float | None, optional("Time limit of a block of runs, for mechanisms that may hang.")
-    ] = None,
+    chunk_seconds: Annotated[float | None, optional(explained()["chunk_seconds"])] = None,
     out: Out = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Resume the interrupted audit in --out; repeat its options.")
@@ -139,29 +131,16 @@ def audit(
     claim = claim_or_none(epsilon, delta, mu, rho)
     one_mechanism(path, program)
     check_choices(ignore or [], HEALTH_CHECKS, "--ignore")
+    check_choices([floating_point], FLOATING_POINT, "--floating-point")
     folder = None if out is None else path_of(out)  # the audited code may change the working folder
     pair = [None if text is None else read_dataset(text, option) for text, option in ((x, "--x"), (y, "--y"))]
     mechanism, label = _mechanism(path, program)
     label = label if name is None else name
-    options: dict[str, Any] = {
-        "claim": claim,
-        "adjacency": adjacency_from_option(adjacency),
-        "distance": distance,
-        "runs": runs,
-        "alpha": alpha,
-        "seed": seed,
-        "resolution": resolution,
-        "power": power,
-        "sequential": sequential or seconds is not None,
-        "seconds": seconds,
-        "cells": cells,
-        "bits": bits_from_option(bits),
-        "jobs": jobs,
-        "ignore": ignore or (),
-        "keep_datasets": keep_datasets,
-        "name": name,
-        "block_seconds": block_seconds,
-    }
+    options = dict[str, Any](
+        claim=claim, adjacency=adjacency_from_option(adjacency), distance=distance, runs=runs, alpha=alpha, seed=seed,
+        detect=detect, power=power, sequential=sequential, seconds=seconds, bins=bins, floating_point=floating_point,
+        jobs=jobs, ignore=ignore or (), keep_datasets=keep_datasets, name=name, chunk_seconds=chunk_seconds,
+    )  # fmt: skip
     if resume and out is None:
         raise OptionError("--resume continues the audit in a folder; name the folder with --out.")
     if out is not None:
@@ -171,8 +150,8 @@ def audit(
         store = None if folder is None else stack.enter_context(store_for(folder, "audit", is_resumed=resume))
         with interruptible(say, way_on) as asked, display() as watch, streams_kept():
             shown_while = watch(label, None if runs is None or sequential or search else 2 * runs)
-            if options["sequential"]:
-                options |= {"progress": shown_while.advance, "on_interim": asked.look(shown_while)}
+            if sequential or seconds is not None:
+                options |= {"progress": shown_while.advance, "on_interim": asked.interim(shown_while)}
             else:
                 options["progress"] = asked.progress(shown_while)
             options["store"] = store
@@ -204,12 +183,11 @@ def audit(
                 with telling_what_is_kept(store, "the same command and --resume"):
                     written = _saved(label, result, folder, out)
         finally:
-            typer.echo(
-                f"{in_shell(shown, result)}\n  counts  {result.tested}\n  seed    {result.seed}\n"
-                f"  alpha   {error_budget(result)}"
-            )
-            if result.cells is not None:
-                typer.echo(f"  cells   {result.cells}")
+            counts = [] if result.seen else [f"  counts  {result.tested}"]  # which the verdict then shows
+            budget = f"  alpha   {error_budget(result)}"
+            typer.echo("\n".join([in_shell(shown, result), *counts, f"  seed    {result.seed}", budget]))
+            if result.bins is not None:
+                typer.echo(f"  bins    {result.bins}")
         print_lines(written)
         if result.stopped == "request":
             say(f"interrupted after {result.runs:,} runs on each dataset; {way_on}")
@@ -234,7 +212,7 @@ def _saved(name: str, result: AuditResult | CanaryResult, folder: Path, shown: P
 
 
 def _status(result: AuditResult | CanaryResult) -> int:
-    from ...audit.results.audit_result import Verdict
+    from ...audit.results.verdict import Verdict
 
     return {Verdict.NOT_REFUTED: 0, Verdict.REFUTED: 1, Verdict.INCONCLUSIVE: 3}[result.verdict]
 
@@ -259,7 +237,9 @@ def _mechanism(path: str | None, program: str | None) -> tuple[Any, str]:
 def canaries(
     paths: Annotated[
         list[Path],
-        typer.Argument(metavar="FILE", help="Scores and coins: .csv, .npy or .npz; a file for each training run."),
+        typer.Argument(
+            metavar="FILE", help="Scores and inclusion bits: .csv, .npy or .npz; a file for each training run."
+        ),
     ],
     score: Annotated[str, typer.Option(help="Column of the scores, large where the canary seems to be in.")] = "score",
     included: Annotated[
@@ -270,23 +250,27 @@ def canaries(
     mu: Mu = None,
     rho: Rho = None,
     alpha: Alpha = 0.05,
-    resolution: Resolution = None,
-    probability: Annotated[float, typer.Option(help="Probability with which each coin included its canary.")] = 0.5,
-    coins: Annotated[
+    detect: Detect = None,
+    probability: Annotated[float, typer.Option(help="Probability with which each bit included its canary.")] = 0.5,
+    inclusion: Annotated[
         str | None,
         optional(
             "independent, or fixed for a random split into fixed numbers; by default independent, unless exactly half "
             "of the canaries are in.",
-            complete=CANARY_COINS,
+            complete=CANARY_INCLUSION,
         ),
     ] = None,
     adjacency: Annotated[
         str | None,
         optional("Neighbours of the claim: add-remove (default) or replace.", complete=CANARY_ADJACENCIES),
     ] = None,
-    answers: Annotated[
+    guess: Annotated[
         str | None,
-        optional("What is guessed: both, in or out; by default both for fair coins.", "--say", complete=CANARY_ANSWERS),
+        optional(
+            "What is guessed: both, in or out; by default both for a probability of 0.5.",
+            "--guess",
+            complete=CANARY_ANSWERS,
+        ),
     ] = None,
     method: Annotated[
         str,
@@ -302,13 +286,13 @@ def canaries(
     name: Annotated[str, typer.Option(help="Name of the training in the results.")] = "training run",
     out: Out = None,
 ) -> None:
-    """Audit one training run, from the scores of canaries that coins put in or left out.
+    """Audit one training run, from the scores of canaries that inclusion bits put in or left out.
 
-    Before training, a coin decides for each canary whether it is in the training data. Afterwards each canary gets a
-    score from what the training releases. A .csv has a line of names; an .npz has arrays with these names; an .npy has
-    shape (canaries, 2), score first. Several files are independent runs with new coins. Exit status: 0 if the claim is
-    not refuted, 1 if it is refuted, 2 for invalid input or an error, 3 if so few canaries could not show an excess as
-    large as the claim.
+    Before training, an inclusion bit decides for each canary whether it is in the training data. Afterwards each canary
+    gets a score from what the training releases. A .csv has a line of names; an .npz has arrays with these names; an
+    .npy has shape (canaries, 2), score first. Several files are independent runs with new bits. Exit status: 0 if the
+    claim is not refuted, 1 if it is refuted, 2 for invalid input or an error, 3 if so few canaries could not show an
+    excess as large as the claim.
 
     Example: `dpaudit canaries scores.csv --epsilon 1 --delta 1e-5 --out report`
     """
@@ -317,15 +301,15 @@ def canaries(
     from .dataset_arguments import read_scores
 
     claim = claim_from_options(epsilon, delta, mu, rho)
-    given = ((coins, CANARY_COINS, "--coins"), (adjacency, CANARY_ADJACENCIES, "--adjacency"))
-    for value, known, option in (*given, (answers, CANARY_ANSWERS, "--say"), (method, CANARY_METHODS, "--method")):
+    given = ((inclusion, CANARY_INCLUSION, "--inclusion"), (adjacency, CANARY_ADJACENCIES, "--adjacency"))
+    for value, known, option in (*given, (guess, CANARY_ANSWERS, "--guess"), (method, CANARY_METHODS, "--method")):
         check_choices([value], known, option)
     if out is not None:
         require_for_html()
     scores, flags = read_scores(paths, score, included)
-    options: dict[str, Any] = {"coins": coins, "adjacency": adjacency, "say": answers, "method": method}
+    options: dict[str, Any] = {"inclusion": inclusion, "adjacency": adjacency, "guess": guess, "method": method}
     result = check_canaries(
-        scores, flags, claim=claim, alpha=alpha, resolution=resolution, probability=probability,
+        scores, flags, claim=claim, alpha=alpha, detect=detect, probability=probability,
         guesses=guesses or None, seed=seed, name=name, **options,
     )  # fmt: skip
     written: list[str] = []
@@ -364,24 +348,25 @@ def in_shell(text: str, result: AuditResult | CanaryResult) -> str:
     """Return a text that contains the printed result, with the verdict in the words of the shell."""
     from ...audit.printing import verdict_text
 
-    remarks = [with_symbols(in_options(remark)) for remark in result.remarks]
-    return text.replace(str(result), verdict_text(with_symbols(result.sentence), remarks), 1)
+    details = [with_symbols(in_options(detail)) for detail in result.details]
+    return text.replace(str(result), verdict_text(with_symbols(result.headline), details), 1)
 
 
 def next_steps(result: AuditResult, *, is_searched: bool, out: object) -> list[str]:
     """Return one or two lines on what to do after a verdict."""
-    from ...audit.results.audit_result import Verdict
+    from ...audit.results.verdict import Verdict
 
     report = "--out DIR writes a report" if out is None else f"{out}/report.html shows the event"
+    start = "also:" if result.next_step else "next:"
     if result.verdict is Verdict.REFUTED:
         return [
-            f"next: --seed {result.seed + 1} repeats the audit on new runs; {report}",
+            f"{start} --seed {result.seed + 1} repeats the audit on new runs; {report}",
             "      in pytest, --dp-audit-scripts=DIR writes a script that shows the violation with numpy alone",
         ]
     if result.findings:
         return ["next: follow the remedy of each failed health check, and audit again"]
     more = "a larger --seconds allows more runs" if result.stopped == "time" else "more --runs"
-    steps = [f"next: {more} to detect smaller excesses; `dpaudit plan` says how many an excess takes"]
+    steps = [f"{start} {more} to detect smaller excesses; `dpaudit plan` says how many an excess takes"]
     if result.verdict is Verdict.NOT_REFUTED and is_searched:
         steps.append("      more --search-runs try more pairs")
     elif result.verdict is Verdict.NOT_REFUTED:
@@ -391,12 +376,12 @@ def next_steps(result: AuditResult, *, is_searched: bool, out: object) -> list[s
 
 def next_steps_for_canaries(result: CanaryResult, *, out: object) -> list[str]:
     """Return one or two lines on what to do after the audit of a training run."""
-    from ...audit.results.audit_result import Verdict
+    from ...audit.results.verdict import Verdict
 
     report = "--out DIR writes a report" if out is None else f"{out}/report.html shows scores and guesses"
     if result.verdict is Verdict.REFUTED:
-        return [f"next: look at the clipping, the noise and the sampling of the training; {report}"]
-    more = "more canaries, or files of several runs with new coins, raise the ceiling"
+        return [f"also: {report}"]
+    more = "more canaries, or files of several runs with new bits, raise the attainable bound"
     if result.verdict is Verdict.INCONCLUSIVE:
-        return [f"next: {more}"]
+        return [f"also: {more}"]
     return [f"next: {more}", f"      scores that see more of the training raise the bound; {report}"]

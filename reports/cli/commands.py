@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Annotated, Any
@@ -60,47 +59,27 @@ def usage_sentence(error: Any) -> str:
 
 
 _PACKAGE = str(__package__).rpartition(".reports")[0]
-_REPORTS, _EXPERIMENTS = "reports.cli", "experiments.commands"
-COMMANDS = {
-    "run": (
-        f"{_EXPERIMENTS}:run",
-        "Run experiments: by default the reference mechanisms and their faulty variants, or `all`.",
-    ),
-    "list": (
-        f"{_EXPERIMENTS}:list_experiments",
-        "Show the experiments and their statements; experiments named by id, or `all`, are shown with their cases.",
-    ),
-    "plan": (
-        f"{_REPORTS}.report_commands:plan",
-        "Runs that detect an excess over a claim, and the excess that a number of runs detects.",
-    ),
-    "audit": (
-        f"{_REPORTS}.audit_commands:audit",
-        "Audit a mechanism on a pair of datasets, or on the worst pair that a search finds.",
-    ),
-    "canaries": (
-        f"{_REPORTS}.audit_commands:canaries",
-        "Audit one training run, from the scores of canaries that coins put in or left out.",
-    ),
-    "suite": (
-        f"{_EXPERIMENTS}:suite",
-        "Audit every public mechanism, tool and model of the installed version of a library.",
-    ),
-    "report": (
-        f"{_REPORTS}.report_commands:report",
-        "Write reports from saved results, by default report.html and report.md.",
-    ),
-    "compare": (
-        f"{_REPORTS}.report_commands:compare",
-        "Changes between two files of results, by a test on the counts of the earlier events.",
-    ),
-    "schema": (f"{_REPORTS}.report_commands:schema", "Print the JSON Schema of files of results."),
-    "bench": ("experiments.benchmarks.command:bench", "Measure what the documents say of dpaudit."),
+_MODULES = {
+    "experiments.commands": ("run", "list", "suite"),
+    "reports.cli.report_commands": ("plan", "report", "compare", "schema"),
+    "reports.cli.audit_commands": ("audit", "canaries"),
+    "experiments.benchmarks.command": ("bench",),
 }
-"""Module and function of each command, and the first sentence of its help.
-
-They are named, not imported: `experiments` come after `reports`, and the benchmarks are not in the wheel.
-"""
+"""The commands of each module, which is named, not imported: `experiments` come after `reports`, and the benchmarks are
+not in the wheel."""
+COMMANDS = {
+    "run": "Run experiments: by default the reference mechanisms and their buggy variants, or `all`.",
+    "list": "Show the experiments and their statements; experiments named by id, or `all`, are shown with their cases.",
+    "plan": "Runs that detect an excess over a claim, and the excess that a number of runs detects.",
+    "audit": "Audit a mechanism on a pair of datasets, or on the worst pair that a search finds.",
+    "canaries": "Audit one training run, from the scores of canaries that inclusion bits put in or left out.",
+    "suite": "Audit every public mechanism, tool and model of the installed version of a library.",
+    "report": "Write reports from saved results, by default report.html and report.md.",
+    "compare": "Changes between two files of results, by a test on the counts of the earlier events.",
+    "schema": "Print the JSON Schema of files of results.",
+    "bench": "Measure what the documents say of dpaudit.",
+}
+"""The commands in the order of the help, and the first sentence of the help of each."""
 
 
 class DeferredGroup(TyperGroup):
@@ -108,7 +87,7 @@ class DeferredGroup(TyperGroup):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        self.commands = {name: TyperCommand(name, help=words) for name, (_, words) in COMMANDS.items()}
+        self.commands = {name: TyperCommand(name, help=words) for name, words in COMMANDS.items()}
         self._loaded: dict[str, Any] = {}
         self._is_listing = False
 
@@ -124,21 +103,16 @@ class DeferredGroup(TyperGroup):
     def list_commands(self, ctx: Any) -> list[str]:
         return [name for name in self.commands if name != "bench" or _has_benchmarks()]
 
-    @contextmanager
-    def _listing(self) -> Iterator[None]:
-        self._is_listing = True
-        try:
-            yield
-        finally:
-            self._is_listing = False
-
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        with self._listing():
-            super().format_help(ctx, formatter)
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, self.commands[name].help) for name in self.list_commands(ctx)])
 
     def shell_complete(self, ctx: Any, incomplete: str) -> Any:
-        with self._listing():
+        self._is_listing = True
+        try:
             return super().shell_complete(ctx, incomplete)
+        finally:
+            self._is_listing = False
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         for param in self.get_params(ctx):
@@ -173,8 +147,8 @@ def _load(name: str) -> Any:
             "the benchmarks are not installed with the package; run `make evidence` in a checkout of the repository, "
             "or one of them with PYTHONPATH=.venv/source python -m dpaudit bench."
         )
-    module, _, function = COMMANDS[name][0].partition(":")
-    found = getattr(import_module(f"{_PACKAGE}.{module}"), function)
+    (module,) = (module for module, names in _MODULES.items() if name in names)
+    found = getattr(import_module(f"{_PACKAGE}.{module}"), "list_experiments" if name == "list" else name)
     if not isinstance(found, typer.Typer):
         alone = typer.Typer(add_completion=False, rich_markup_mode="markdown")
         alone.command(name)(found)
@@ -191,7 +165,7 @@ app = typer.Typer(
     no_args_is_help=True,
     invoke_without_command=True,
     pretty_exceptions_enable=False,
-    rich_markup_mode="markdown",
+    rich_markup_mode=None,  # rich takes as long to import as all else that shows this help
 )
 
 

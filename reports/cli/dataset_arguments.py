@@ -23,9 +23,18 @@ from ...audit.files import regular
 from ...audit.printing import did_you_mean
 from .shared_options import streams_kept
 
-# JSON in arguments: what is wrong with it, and the likely remedy.
+Array = npt.NDArray[np.float64]
 
-_SHOWN = 60
+_SHOWN = 60  # characters of JSON in a message
+_FLAGS = {"true": 1.0, "false": 0.0, "in": 1.0, "out": 0.0, "yes": 1.0, "no": 0.0}
+
+
+def _unusable(path: Path, text: str, **facts: Any) -> DatasetError:
+    """The error of a file that holds no dataset; `text` follows its name."""
+    return DatasetError(f"{path}{text}", path=str(path), **facts)
+
+
+# JSON in arguments: what is wrong with it, and the likely remedy.
 
 
 def read_json(text: str, name: str) -> Any:
@@ -33,9 +42,8 @@ def read_json(text: str, name: str) -> Any:
     try:
         return json.loads(text, object_pairs_hook=partial(_object, name))
     except json.JSONDecodeError as error:
-        raise DatasetError(
-            f"{name} is not JSON (character {error.pos + 1}: {error.msg}); {_remedy(text)}.", name=name
-        ) from error
+        told = f"{name} is not JSON (character {error.pos + 1}: {error.msg}); {_remedy(text)}."
+        raise DatasetError(told, name=name) from error
     except (ValueError, RecursionError) as error:
         raise DatasetError(f"{name} is not JSON ({error}); use JSON such as [1, 0, 2].", name=name) from error
 
@@ -69,22 +77,12 @@ def _remedy(text: str) -> str:
     return "use JSON such as [1, 0, 2], or @file.json with the @"
 
 
-Array = npt.NDArray[np.float64]
-
-_FLAGS = {"true": 1.0, "false": 0.0, "in": 1.0, "out": 0.0, "yes": 1.0, "no": 0.0}
-
-
 def read_dataset(text: str, option: str = "--x") -> Any:
     """Return a dataset from JSON text, or from ``@file.json``, ``@file.npy`` or ``@file.csv``.
 
     JSON gives Python lists and numbers, and ``.npy`` an array (never a pickle). A ``.csv`` of numbers gives an array,
     without a first line of names, with NaN for an empty cell; any other ``.csv`` gives a list of dicts of strings,
     keyed by the first line.
-
-    Parameters
-    ----------
-    text, option : str
-        Value of an option, and its name.
     """
     if not text.startswith("@"):
         return read_json(text, f"{option} {shown(text)}")
@@ -96,15 +94,15 @@ def _read(path: Path, readers: Mapping[str, Callable[[Path], Any]]) -> Any:
     if path.suffix not in readers:
         *others, last = readers
         hint = near_file(path, readers) or "."
-        raise DatasetError(f"{path} has an unknown ending; use {', '.join(others)} or {last}{hint}", path=str(path))
+        raise _unusable(path, f" has an unknown ending; use {', '.join(others)} or {last}{hint}")
     try:
         return readers[path.suffix](path)
     except FileNotFoundError as error:
-        raise DatasetError(f"{path} cannot be read: {no_such_file(path, readers)}", path=str(path)) from error
+        raise _unusable(path, f" cannot be read: {no_such_file(path, readers)}") from error
     except DatasetError:
         raise
     except (OSError, ValueError, EOFError, MemoryError, zipfile.BadZipFile) as error:
-        raise DatasetError(f"{path} cannot be read: {error}", path=str(path)) from error
+        raise _unusable(path, f" cannot be read: {error}") from error
 
 
 def _read_json(path: Path) -> Any:
@@ -115,13 +113,13 @@ def _read_npy(path: Path) -> Any:
     try:
         return np.load(regular(path), allow_pickle=False)
     except (ValueError, EOFError, MemoryError) as error:
-        raise DatasetError(f"{path} is not an array of numbers: {error}", path=str(path)) from error
+        raise _unusable(path, f" is not an array of numbers: {error}") from error
 
 
 def _read_csv(path: Path) -> Any:
     lines = _csv_lines(path)
     if not lines:
-        raise DatasetError(f"{path} is empty; a dataset needs at least one line.", path=str(path))
+        raise _unusable(path, " is empty; a dataset needs at least one line.")
     rows = [row for _, row in lines]
     has_names = not all(map(_is_number, rows[0]))
     names, body = (_column_names(path, lines), rows[1:]) if has_names else ([], rows)
@@ -130,12 +128,8 @@ def _read_csv(path: Path) -> Any:
         return table[:, 0] if table.shape[1] == 1 else table
     if not has_names:
         line = next(line for line, row in lines if not all(map(_is_number, row)))
-        raise DatasetError(
-            f"{path} begins with a line of numbers, and line {line} has text; put a line of names first, or write "
-            "numbers only.",
-            path=str(path),
-            line=line,
-        )
+        text = f"begins with a line of numbers, and line {line} has text; put a line of names first, or write numbers"
+        raise _unusable(path, f" {text} only.", line=line)
     return [dict(zip(names, row, strict=True)) for row in body]
 
 
@@ -146,15 +140,13 @@ def _csv_lines(path: Path) -> list[tuple[int, list[str]]]:
         try:
             lines = [(reader.line_num, row) for row in reader if row]
         except csv.Error as error:
-            raise DatasetError(f"{path}, line {reader.line_num}: {error}.", path=str(path)) from error
+            raise _unusable(path, f", line {reader.line_num}: {error}.") from error
     for line, row in lines:
         if len(row) != len(lines[0][1]):
-            raise DatasetError(
-                f"{path}, line {line}: {len(row)} cell{'s' * (len(row) != 1)}, and {len(lines[0][1])} in line "
-                f"{lines[0][0]}; give each line as many cells as the first.",
-                path=str(path),
-                line=line,
+            text = (
+                f", line {line}: {len(row)} cell{'s' * (len(row) != 1)}, and {len(lines[0][1])} in line {lines[0][0]}"
             )
+            raise _unusable(path, f"{text}; give each line as many cells as the first.", line=line)
     return lines
 
 
@@ -169,11 +161,8 @@ def _column_names(path: Path, lines: list[tuple[int, list[str]]]) -> list[str]:
             problem = f"the name {name!r} is a number"
         else:
             continue
-        raise DatasetError(
-            f"{path}, line {line}: {problem}; give each column its own name, in the first line.",
-            path=str(path),
-            line=line,
-        )
+        text = f", line {line}: {problem}; give each column its own name, in the first line."
+        raise _unusable(path, text, line=line)
     return names
 
 
@@ -188,11 +177,15 @@ def _is_number(cell: str) -> bool:
 
 def import_object(path: str) -> Any:
     """Return the object at ``package.module:object``; modules in the current folder can be imported."""
+
+    def unknown(text: str) -> UnknownNameError:
+        return UnknownNameError(text, path=path)
+
     module_name, colon, attribute = path.partition(":")
     if not (module_name and colon and attribute):
-        raise UnknownNameError(f"{path!r} does not name an object; use package.module:object.", path=path)
+        raise unknown(f"{path!r} does not name an object; use package.module:object.")
     if module_name.endswith(".py"):
-        raise UnknownNameError(f"{path!r} names a file; leave out .py, as in an import.", path=path)
+        raise unknown(f"{path!r} names a file; leave out .py, as in an import.")
     if "" not in sys.path and str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
     try:
@@ -201,23 +194,18 @@ def import_object(path: str) -> Any:
     except ModuleNotFoundError as error:
         missing = str(error.name)
         hint = did_you_mean(missing, _modules_beside(missing)) if f"{module_name}.".startswith(f"{missing}.") else ""
-        raise UnknownNameError(
-            f"module {missing!r} of {path!r} does not exist"
-            f"{f'{hint} Otherwise' if hint else ';'} install it or run the command in its folder.",
-            path=path,
-        ) from error
+        otherwise = f"{hint} Otherwise" if hint else ";"
+        told = f"module {missing!r} of {path!r} does not exist{otherwise} install it or run the command in its folder."
+        raise unknown(told) from error
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # also exit(), or a test framework's skip: no status of theirs is a verdict
-        raise UnknownNameError(
-            f"importing {module_name!r} failed with {described(error)}; import it in Python to see where.", path=path
-        ) from error
+        told = f"importing {module_name!r} failed with {described(error)}; import it in Python to see where."
+        raise unknown(told) from error
     for part in attribute.split("."):
         if not hasattr(found, part):
             hint = did_you_mean(part, [name for name in dir(found) if not name.startswith("_")])
-            raise UnknownNameError(
-                f"{module_name!r} has no {attribute!r}{hint or '; check the name after the colon.'}", path=path
-            )
+            raise unknown(f"{module_name!r} has no {attribute!r}{hint or '; check the name after the colon.'}")
         found = getattr(found, part)
     return found
 
@@ -232,13 +220,8 @@ def _modules_beside(module: str) -> list[str]:
 def read_scores(paths: list[Path], score: str, included: str) -> tuple[Array, Array]:
     """Return scores and flags of one or several training runs, of shape (canaries,) or (runs, canaries).
 
-    Parameters
-    ----------
-    paths : list of Path
-        A file for each run.
-    score, included : str
-        Names of the columns, or of the arrays of an ``.npz``. An ``.npy`` holds a structured array with these names,
-        or an array of shape (canaries, 2), score first.
+    Each run has a file with columns of the given names, or ``.npz`` arrays. An ``.npy`` holds a structured array with
+    these names, or an array of shape (canaries, 2), score first.
     """
     if score == included:
         raise OptionError(f"--score and --included both name the column {score!r}; name two different columns.")
@@ -249,7 +232,7 @@ def read_scores(paths: list[Path], score: str, included: str) -> tuple[Array, Ar
     if len(shapes) > 1 or len(shapes[0]) > 1:
         raise DatasetError(
             f"the files have scores of shapes {' and '.join(map(str, shapes))}; give a file with as many canaries for "
-            "each run, or audit each run alone.",
+            "each run, or audit each run by itself.",
             shapes=shapes,
         )
     return np.stack([scores for scores, _ in runs]), np.stack([flags for _, flags in runs])
@@ -307,7 +290,7 @@ def _numbers(values: Any, path: Path, name: str) -> Array:
 
 
 def near_file(path: Path, endings: Collection[str]) -> str:
-    """Ask whether a file beside the path, with a similar name and one of the endings, was meant."""
+    """Ask whether a file next to the path, with a similar name and one of the endings, was meant."""
     beside = path.parent.iterdir() if path.parent.is_dir() else ()
     return did_you_mean(str(path), [str(each) for each in beside if each.suffix in endings])
 

@@ -101,13 +101,7 @@ class Begun:
 
     @classmethod
     def noted(cls, store: Store, **options: Any) -> Begun:
-        """Return the options in the store of a resumed run, or store the requested options of a new run.
-
-        Parameters
-        ----------
-        **options
-            Requested values of the attributes; None for no request.
-        """
+        """Return the options in the store of a resumed run, or store those that a new run requests, not being None."""
         asked = {name: value for name, value in options.items() if value is not None}
         note = store.told(_NOTE)
         if note is None:
@@ -161,15 +155,15 @@ class Interruption:
 
         return advance
 
-    def look(self, shown: Shown) -> Callable[[InterimAnalysis], bool]:
+    def interim(self, shown: Shown) -> Callable[[InterimAnalysis], bool]:
         """Return `on_interim` for a sequential audit, whose verdict is valid at every interim analysis."""
 
-        def look(seen: InterimAnalysis) -> bool:
-            shown.look(seen)
+        def interim(seen: InterimAnalysis) -> bool:
+            shown.interim(seen)
             self.finished = 2 * seen.runs
             return self.is_asked
 
-        return look
+        return interim
 
 
 @contextmanager

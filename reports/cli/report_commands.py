@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -69,11 +69,8 @@ def report(
     suite = merge(read, [str(path) for path in results])
     if title is not None:
         suite = replace(suite, title=title)
-    wanted = {
-        "html": html, "markdown": markdown, "junit": junit, "csv": csv, "json": json, "sarif": sarif,
-        "code scanning": code_scanning, "privacy card": card, "privacy card as JSON": card,
-    }  # fmt: skip
-    forms = [form for form, is_wanted in wanted.items() if is_wanted]
+    wanted = (html, markdown, junit, csv, json, sarif, code_scanning, card, card)
+    forms = [form for form, is_wanted in zip(FORMS, wanted, strict=True) if is_wanted]
     if not forms and figures is None:
         forms = ["html", "markdown"]
     if out is None and len(results) > 1:
@@ -184,56 +181,30 @@ def write_reports(
     is the folder as the lines name it.
     """
     from ...audit.files import write_atomically
+    from ...audit.records.json_codec import to_json
 
+    reports = import_module("..", __package__)  # it imports the module of a form on first use
+    text_of: dict[str, Callable[[], str]] = {
+        "html": lambda: reports.html(suite, _drawings(suite), comparisons=comparisons, tables=tables),
+        "markdown": lambda: reports.markdown(suite, comparisons=comparisons),
+        "junit": lambda: reports.junit(suite),
+        "csv": lambda: reports.csv(suite),
+        "json": lambda: to_json(suite),
+        "sarif": lambda: reports.sarif(suite, files=files),
+        "code scanning": lambda: reports.sarif(suite, files=files, code_scanning=True),
+        "privacy card": lambda: reports.privacy_card_markdown(suite, files=files),
+        "privacy card as JSON": lambda: reports.privacy_card(suite, files=files),
+    }
     for form in forms:
-        write_atomically(out / FORMS[form], _text(form, suite, comparisons, tables, files))
+        write_atomically(out / FORMS[form], text_of[form]())
     return [f"{'report' if form == 'html' else form}: {(shown or out) / FORMS[form]}" for form in forms]
 
 
-def _text(
-    form: str,
-    suite: Suite,
-    comparisons: Sequence[Comparison],
-    tables: Sequence[PageTable],
-    files: Sequence[ResultsFile],
-) -> str:
-    """Return the text of a suite in one form, whose module is imported here."""
-    match form:
-        case "html":
-            from ..pages.html_page import html
-
-            drawn: Any = ()
-            if any(entry.experiment for entry in suite.entries):  # `experiments` come after `reports`
-                drawn = import_module("....experiments.suite.run_suite", __name__).drawings(suite)
-            return html(suite, drawn, comparisons=comparisons, tables=tables)
-        case "markdown":
-            from ..pages.markdown_page import markdown
-
-            return markdown(suite, comparisons=comparisons)
-        case "junit":
-            from ..pages.junit_and_csv import junit
-
-            return junit(suite)
-        case "csv":
-            from ..pages.junit_and_csv import csv
-
-            return csv(suite)
-        case "json":
-            from ...audit.records.json_codec import to_json
-
-            return to_json(suite)
-        case "privacy card":
-            from ..formats.privacy_card import privacy_card_markdown
-
-            return privacy_card_markdown(suite, files=files)
-        case "privacy card as JSON":
-            from ..formats.privacy_card import privacy_card
-
-            return privacy_card(suite, files=files)
-        case _:
-            from ..formats.sarif import sarif
-
-            return sarif(suite, files=files, code_scanning=form == "code scanning")
+def _drawings(suite: Suite) -> Any:
+    """The figures of the experiments of a suite; `experiments` come after `reports`."""
+    if not any(entry.experiment for entry in suite.entries):
+        return ()
+    return import_module("....experiments.suite.run_suite", __name__).drawings(suite)
 
 
 def plan(
@@ -241,7 +212,7 @@ def plan(
     delta: Delta = 0.0,
     mu: Mu = None,
     rho: Rho = None,
-    resolution: Annotated[list[float] | None, optional("Excess to detect; can be given several times.")] = None,
+    detect: Annotated[list[float] | None, optional("Excess to detect; can be given several times.")] = None,
     runs: Annotated[
         list[int] | None, whole("Runs on each dataset; can be given several times.", show_default=False)
     ] = None,
@@ -259,19 +230,19 @@ def plan(
 
     With `--canaries` the bound that an audit of one training run can reach, and the excess that it detects.
 
-    Example: `dpaudit plan --epsilon 1 --resolution 0.02 --runs 1000000`
+    Example: `dpaudit plan --epsilon 1 --detect 0.02 --runs 1000000`
     """
     from ...audit.canaries.plan_canaries import plan_canaries
     from ..pages.terminal_tables import plan_table
 
     claim = claim_from_options(epsilon, delta, mu, rho)
     if canaries:
-        if resolution or runs or q is not None:
-            raise OptionError("--canaries excludes --resolution, --runs and --q; plan one kind of audit at a time.")
+        if detect or runs or q is not None:
+            raise OptionError("--canaries excludes --detect, --runs and --q; plan one kind of audit at a time.")
         for number in canaries:
             console().print(str(plan_canaries(number, claim=claim, alpha=alpha, power=power)))
         return
-    console().print(plan_table(claim, resolution or [], runs or [], power=power, alpha=alpha, q=q))
+    console().print(plan_table(claim, detect or [], runs or [], power=power, alpha=alpha, q=q))
 
 
 def on_terminal() -> bool:

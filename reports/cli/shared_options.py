@@ -16,19 +16,19 @@ import typer
 
 from ...audit.errors import OptionError
 from ...audit.printing import did_you_mean
+from ...audit.settings import explained
 
 if TYPE_CHECKING:
     from ...audit.claims.claim import Claim
     from ...audit.datasets.adjacency import Adjacency
-    from ...audit.options import Bits
 
 # What the shell completes, kept here so that completion does not load the library; tests compare it with the library.
 ADJACENCIES = ("add-remove", "replace", "edge", "node", "local", "l1", "l2", "linf")
 CANARY_ADJACENCIES = ("add-remove", "replace")
 CANARY_ANSWERS = ("both", "in", "out")
-CANARY_COINS = ("independent", "fixed")
+CANARY_INCLUSION = ("independent", "fixed")
 CANARY_METHODS = ("auto", "betting", "counts", "steinke", "f-dp")
-BITS = ("warn", "true", "false")
+FLOATING_POINT = ("warn", "test", "ignore")
 HEALTH_CHECKS = (
     "duplicate-outputs", "nonstationary", "serial-dependence", "shared-randomness", "dataset-mutated", "equal-datasets",
     "constant-output", "no-power",
@@ -97,13 +97,12 @@ Delta = Annotated[float, typer.Option(help="Claimed δ.")]
 Mu = Annotated[float | None, optional("Claimed μ, for Gaussian DP.")]
 Rho = Annotated[float | None, optional("Claimed ρ, for zero-concentrated DP.")]
 Alpha = Annotated[float, typer.Option(help="Allowed probability of refuting a correct mechanism.")]
-Power = Annotated[float, typer.Option(help="Power of the audit at its detectable excess.")]
-Resolution = Annotated[
-    float | None, optional("Required detectable excess; an audit with a larger one is inconclusive.")
-]
+Power = Annotated[float, typer.Option(help=explained()["power"])]
+Detect = Annotated[float | None, optional(explained()["detect"])]
 Out = Annotated[Path | None, optional("Folder for results.json and the report; by default none.")]
 Jobs = Annotated[
-    int | None, whole("Number of workers; by default every core, or one for a sampler of blocks.", show_default=False)
+    int | None,
+    whole("Number of workers; by default every core, or one for a vectorised mechanism.", show_default=False),
 ]
 
 
@@ -182,13 +181,6 @@ def claim_from_options(epsilon: float | None, delta: float, mu: float | None, rh
     return ApproxDP(epsilon, delta) if delta != 0 else PureDP(epsilon)
 
 
-def bits_from_option(name: str) -> Bits:
-    """Return the setting for low bits."""
-    check_choices([name], BITS, "--bits")
-    known: dict[str, Bits] = {"warn": "warn", "true": True, "false": False}
-    return known[name]
-
-
 def adjacency_from_option(name: str | None) -> Adjacency | None:
     """Return the neighbour relation of the given name."""
     from ...audit.datasets.adjacency import NAMED
@@ -198,10 +190,10 @@ def adjacency_from_option(name: str | None) -> Adjacency | None:
 
 
 _SAME_NAME = (
-    "adjacency", "alpha", "audits", "bits", "block_seconds", "budget", "cells", "coins", "delta", "distance", "epsilon",
-    "guesses", "ignore", "jobs", "keep_datasets", "method", "minutes", "mu", "name", "only", "out", "power",
-    "probability", "q", "resolution", "resume", "rho", "runs", "say", "search_runs", "seconds", "seed", "sequential",
-    "title",
+    "adjacency", "alpha", "audits", "bins", "budget", "chunk_seconds", "delta", "detect", "distance", "epsilon",
+    "floating_point", "guess", "guesses", "ignore", "inclusion", "jobs", "keep_datasets", "method", "minutes", "mu",
+    "name", "only", "out", "power", "probability", "q", "resume", "rho", "runs", "search_runs", "seconds", "seed",
+    "sequential", "title",
 )  # fmt: skip
 OPTIONS = {name: f"--{name.replace('_', '-')}" for name in _SAME_NAME} | {
     "command": "--program",
@@ -211,7 +203,7 @@ OPTIONS = {name: f"--{name.replace('_', '-')}" for name in _SAME_NAME} | {
 }
 """Options by the name of the parameter that they set: ``jobs=1`` in a message of the library becomes ``--jobs 1``."""
 
-_GIVEN = re.compile(rf"(?<![\w.\-(\[{{])({'|'.join(OPTIONS)})=(?!=)(True\b|False\b)?(?=([^\s,;:.)])?)")
+_GIVEN = re.compile(rf"(?<![\w.\-(\[{{])({'|'.join(OPTIONS)})=(?!=)(True\b|False\b|'\w+')?(?=([^\s,;:.)])?)")
 _CALL = re.compile(r"(\w+\([^()]*\))")
 _QUOTED = re.compile(r"(?:raised|failed with) [\w.]+: |Input should be ")
 """What precedes the words of the caller's own code."""
@@ -224,10 +216,10 @@ def in_options(text: str) -> str:
     --------
     >>> in_options("runs=3 is too few; use a whole number >= 40.")
     '--runs 3 is too few; use a whole number >= 40.'
-    >>> in_options("bits=True audits the bits too, bits=False silences this.")
-    '--bits true audits the bits too, --bits false silences this.'
-    >>> in_options("cells need a fixed number of runs; use sequential=False.")
-    'cells need a fixed number of runs; use --no-sequential.'
+    >>> in_options("bins need a fixed number of runs; use sequential=False.")
+    'bins need a fixed number of runs; use --no-sequential.'
+    >>> in_options("floating_point='test' audits leaks too.")
+    '--floating-point test audits leaks too.'
     """
     quoted = _QUOTED.search(text)
     end = len(text) if quoted is None else quoted.start()
@@ -240,6 +232,6 @@ def _as_option(found: re.Match[str]) -> str:
     option, value, after = OPTIONS[found[1]], found[2], found[3]
     if value is None:
         return f"{option} " if after else option
-    if found[1] == "bits":
-        return f"{option} {value.lower()}"
+    if value.startswith("'"):
+        return f"{option} {value[1:-1]}"
     return option if value == "True" else option.replace("--", "--no-")

@@ -3,70 +3,24 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import math
-import re
 import warnings
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar
-from xml.etree import ElementTree
 
 import numpy as np
 import numpy.typing as npt
 
 from ...audit.extras import require
-from ...audit.results.audit_result import Verdict
-from ..plain_text import visible
+from ...audit.results.verdict import Verdict
+from ..plain_text import COLOUR, visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Drawings on a page: shared CSS classes in place of repeated styles, and colours that follow the theme.
-
-THEMED: Final = {
-    "#000000": "--ink", "#ffffff": "--card", "#757575": "--grey", "#0072b2": "--blue", "#d55e00": "--vermillion",
-    "#009e73": "--green", "#9ccbe8": "--blue-fill", "#f2b88f": "--vermillion-fill", "#d0d0d0": "--grey-fill",
-    "#dddddd": "--grey-fill", "#f0c000": "--event", "#e0b000": "--event", "#cc79a7": "--purple",
-    "#e69f00": "--orange", "#56b4e9": "--sky",
-}  # fmt: skip
-"""The page's variable for each colour of a figure; the page defines the variables for light, dark and print."""
-
-_COLOUR: Final = re.compile(r"#[0-9a-fA-F]{6}\b")
-
-
-def _themed(colour: re.Match[str]) -> str:
-    name = THEMED.get(colour[0].lower())
-    return colour[0] if name is None else f"var({name})"
-
-
-def share_styles(root: ElementTree.Element[Any], sheet: dict[str, str]) -> None:
-    """Replace the styles of all elements by classes, and add the classes and their rules to `sheet`.
-
-    Styles that refer to an id of the drawing, such as a hatch, stay with their elements.
-    """
-    for element in root.iter():
-        style = element.attrib.pop("style", None)
-        if style is None:
-            continue
-        style = _COLOUR.sub(_themed, style)
-        name = f"s{hashlib.sha256(style.encode()).hexdigest()[:7]}"  # equal in every process that draws figures
-        if "url(" in style or sheet.setdefault(name, style) != style:  # two styles of one hash
-            element.attrib["style"] = style
-        else:
-            element.attrib["class"] = name
-
-
-def rules(sheet: dict[str, str]) -> str:
-    """The sheet as CSS."""
-    compact = ((name, style.replace(": ", ":").replace("; ", ";")) for name, style in sorted(sheet.items()))
-    return "\n".join(f".{name}{{{style}}}" for name, style in compact)
-
-
-# Okabe & Ito (2008): distinct for readers with any colour vision. The grey is legible on white and on black.
-BLUE, VERMILLION, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#757575"
-COLOUR: Final = {Verdict.REFUTED: VERMILLION, Verdict.NOT_REFUTED: BLUE, Verdict.INCONCLUSIVE: GREY}
+VERMILLION, BLUE, GREY, GREEN = *COLOUR.values(), "#009E73"
 FILL: Final = {Verdict.REFUTED: "#F2B88F", Verdict.NOT_REFUTED: "#9CCBE8", Verdict.INCONCLUSIVE: "#D0D0D0"}
 MARKER: Final = {Verdict.REFUTED: "X", Verdict.NOT_REFUTED: "s", Verdict.INCONCLUSIVE: "D"}
 EVENT: Final[dict[str, Any]] = {"color": "#F0C000", "alpha": 0.27, "linewidth": 0, "zorder": 0}
@@ -121,12 +75,9 @@ def _settings() -> dict[str, object]:
         "axes.spines.right": False,
         "axes.spines.top": False,
         "axes.prop_cycle": cycler(color=[BLUE, VERMILLION, GREEN, "#CC79A7", "#E69F00", "#56B4E9"]),
-        "xtick.labelsize": 8.5,
-        "ytick.labelsize": 8.5,
-        "xtick.major.width": 0.6,
-        "ytick.major.width": 0.6,
-        "xtick.major.size": 3.0,
-        "ytick.major.size": 3.0,
+        **{f"{axis}tick.labelsize": 8.5 for axis in "xy"},
+        **{f"{axis}tick.major.width": 0.6 for axis in "xy"},
+        **{f"{axis}tick.major.size": 3.0 for axis in "xy"},
         "lines.linewidth": 1.4,
         "lines.markersize": 4.0,
         "legend.frameon": False,

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ...audit.records.suite import Entry, Suite
-from ...audit.results.audit_result import AuditResult, Verdict
+from ...audit.results.audit_result import AuditResult
 from ...audit.results.canary_result import CanaryResult
 from ...audit.results.statement_result import StatementResult
-from ..plain_text import detectable, number, severity_text
+from ...audit.results.verdict import Verdict
+from ..plain_text import COLOUR, detectable, number, severity_text
 from ..plain_text import found as found_words
-from .figure_style import COLOUR, FILL, GREY, MARKER, in_report_style, ink, legible
+from .figure_style import FILL, GREY, MARKER, in_report_style, ink, legible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,58 +31,28 @@ _FARTHEST = 2.0  # times the claim
 _NARROW = 54  # characters of a name and its numbers on a phone
 
 
-def _of_rows(n: int, narrow: bool, row: float, above: float, draw: Callable[[Axes], None]) -> Figure:
-    """A figure of `n` rows of `row` inches with the axis above them, and with room for names and numbers."""
-    from matplotlib.figure import Figure
-
-    width, left, right, below = (4.3, 0.15, 0.2, 0.1) if narrow else (10.0, 2.95, 3.55, 0.08)
-    rows = max(n, 1) * row
-    height = rows + above + below
-    figure = Figure(figsize=(width, height))
-    axes = figure.add_axes((left / width, below / height, (width - left - right) / width, rows / height))
-    draw(axes)
-    axes.spines["bottom"].set_visible(False)
-    axes.spines["top"].set_visible(True)
-    axes.xaxis.tick_top()
-    axes.xaxis.set_label_position("top")
-    return figure
-
-
-def _multiples(axes: Axes, at: Array, limit: float, narrow: bool) -> None:
-    """Set up rows at `at` over an axis of multiples of the claim, from 0 to `limit`, with a line at 1."""
-    axes.set_xlim(0, limit)
-    axes.set_ylim(max(len(at), 1) - 0.5, -0.5 - 0.15 * narrow)
-    axes.set_yticks([])
-    axes.spines[["left", "right", "top"]].set_visible(False)
-    axes.axvline(0, color=GREY, linewidth=0.6)
-    if narrow:  # the line must not cross the texts
-        axes.vlines(np.ones(len(at)), at - 0.25, at + 0.25, colors=ink(), linewidths=1.3, zorder=2)
-    else:
-        axes.axvline(1, color=ink(), linewidth=1.3)
-    axes.set_xlabel("lower bound as a multiple of the claim (beyond 1: refuted)", labelpad=2)
-
-
-def _text(axes: Axes, y: int, name: tuple[str, int], numbers: tuple[str, int], narrow: bool) -> None:
-    """Write a name and numbers, each with its largest length, beside a row, or above it."""
-    place: dict[str, Any] = {"transform": axes.get_yaxis_transform(), "va": "center"}
-    axes.text(0.04 if narrow else -0.05, y - 0.3 * narrow, legible(*name), ha="left" if narrow else "right", **place)
-    axes.text(1 if narrow else 1.03, y - 0.3 * narrow, legible(*numbers), ha="right" if narrow else "left", **place)
-
-
 @in_report_style
 def forest(suite: Suite, *, narrow: bool = False, has_legend: bool = True) -> Figure:
     """Return a figure with a row for each audit: bound, estimate and exact value as fractions of the claim.
 
     Bars run from 0 to the lower bound; a bar beyond the line at 1 refutes the claim. A bar beyond twice the claim is
-    cut, with a gap, and the text beside it states its factor. For a claim of 0, every positive value lies beyond the
+    cut, with a gap, and the text next to it states its factor. For a claim of 0, every positive value lies beyond the
     right edge. `narrow` is the layout for phones, with names above the bars. Legend and axis are above the rows, where
     the first screen of a report shows them. Statements are omitted.
     """
+    from matplotlib.figure import Figure
+
+    width, left, right, below = (4.3, 0.15, 0.2, 0.1) if narrow else (10.0, 2.95, 3.55, 0.08)
     row, above = (0.46, 1.4) if narrow else (0.25, 0.72)
-    figure = _of_rows(
-        len(audits(suite)), narrow, row, above if has_legend else 0.5,
-        lambda axes: draw_forest(axes, suite, narrow=narrow),
-    )  # fmt: skip
+    rows = max(len(audits(suite)), 1) * row
+    height = rows + below + (above if has_legend else 0.5)
+    figure = Figure(figsize=(width, height))
+    axes = figure.add_axes((left / width, below / height, (width - left - right) / width, rows / height))
+    draw_forest(axes, suite, narrow=narrow)
+    axes.spines["bottom"].set_visible(False)
+    axes.spines["top"].set_visible(True)
+    axes.xaxis.tick_top()
+    axes.xaxis.set_label_position("top")
     if has_legend:
         figure.legend(
             handles=forest_marks(), loc="upper center", ncols=2 if narrow else 7, columnspacing=1.2, handletextpad=0.4,
@@ -100,23 +70,26 @@ def draw_forest(axes: Axes, suite: Suite, *, narrow: bool = False) -> None:
     """Draw the rows, with names left and numbers right of the axes."""
     rows = audits(suite)
     at = np.arange(len(rows), dtype=np.float64) + 0.14 * narrow
-    claimed = [result.claim.parameter for _, result in rows]
+    claimed, excesses = [one.claim.parameter for _, one in rows], [detectable(one) for _, one in rows]
     bounds, estimates, exacts, found = (
         np.array([_fraction(value, claim) for value, claim in zip(values, claimed, strict=True)])
         for values in (
-            [math.nan if result.findings else result.bound for _, result in rows],
-            [_estimate(result) for _, result in rows],
+            [None if result.findings else result.bound for _, result in rows],
+            [None if isinstance(one, CanaryResult) or one.findings else one.estimate for _, one in rows],
             [entry.exact for entry, _ in rows],
-            [
-                math.nan if excess is None else result.claim.parameter + excess
-                for _, result in rows
-                for excess in [detectable(result)]
-            ],
+            [None if found is None else claim + found for claim, found in zip(claimed, excesses, strict=True)],
         )
     )
     pooled = np.concatenate([bounds, estimates, exacts, found])
     limit = min(1.06 * float(pooled[np.isfinite(pooled)].max(initial=1.2)), _FARTHEST)  # right end of the axis
-    _multiples(axes, at, limit, narrow)
+    axes.set(xlim=(0, limit), ylim=(max(len(at), 1) - 0.5, -0.5 - 0.15 * narrow), yticks=[])
+    axes.set_xlabel("lower bound as a multiple of the claim (beyond 1: refuted)", labelpad=2)
+    axes.spines[["left", "right", "top"]].set_visible(False)
+    axes.axvline(0, color=GREY, linewidth=0.6)
+    if narrow:  # the line must not cross the texts
+        axes.vlines(np.ones(len(at)), at - 0.25, at + 0.25, colors=ink(), linewidths=1.3, zorder=2)
+    else:
+        axes.axvline(1, color=ink(), linewidth=1.3)
     verdicts = [result.verdict for _, result in rows]
     known = ~np.isnan(bounds)
     axes.barh(
@@ -155,11 +128,8 @@ def _cut(axes: Axes, rows: Array, limit: float, half: float) -> None:
             axes.plot(xs, ys, color="white", linewidth=2.2, zorder=2.5)
 
 
-def _estimate(result: Audit) -> float:
-    return math.nan if isinstance(result, CanaryResult) or result.findings else result.estimate
-
-
 def _write(axes: Axes, y: int, entry: Entry, result: Audit, narrow: bool) -> None:
+    """Write a name and numbers beside a row, or above it."""
     figures = found_words(result)
     if result.findings:
         figures = "no bound" if narrow else "no bound, failed health check"
@@ -169,7 +139,10 @@ def _write(axes: Axes, y: int, entry: Entry, result: Audit, narrow: bool) -> Non
     if entry.exact is not None and not narrow:
         figures += f", exact {number(entry.exact)}"
     longest = max(_NARROW - len(figures), 10) if narrow else 40
-    _text(axes, y, (entry.name, longest), (figures, _NARROW - 10 if narrow else 80), narrow)
+    place: dict[str, Any] = {"transform": axes.get_yaxis_transform(), "va": "center"}
+    at, (left, right) = y - 0.3 * narrow, ("left", "right") if narrow else ("right", "left")
+    axes.text(0.04 if narrow else -0.05, at, legible(entry.name, longest), ha=left, **place)
+    axes.text(1 if narrow else 1.03, at, legible(figures, _NARROW - 10 if narrow else 80), ha=right, **place)
 
 
 def _fraction(value: float | None, claimed: float) -> float:

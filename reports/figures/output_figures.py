@@ -1,4 +1,4 @@
-"""Figures of the pilot outputs: their frequencies on x and y with the event, and the log-likelihood ratio."""
+"""Drawings in axes: pilot outputs, bins, the running bound of a sequential audit, scores, numbers of statements."""
 
 from __future__ import annotations
 
@@ -15,28 +15,18 @@ from ...audit.events.events import Intervals, Outcomes, Sketch
 from ...audit.events.outputs import outcome_words
 from ...audit.inference.confidence_bands import concave_hull
 from ...audit.results.audit_result import AuditResult
-from ...audit.results.cell_result import CellCounts
-from .figure_style import (
-    DASHED,
-    EVENT,
-    GREY,
-    WIDTH,
-    draw_intervals,
-    in_report_style,
-    ink,
-    legend_above,
-    legible,
-    name_rows,
-    panel,
-    sides,
-    window,
-)
+from ...audit.results.bin_result import BinCounts
+from ...audit.results.canary_result import CanaryResult, ScoreSketch
+from ...audit.results.statement_result import Point, Series, StatementResult
+from ...audit.results.verdict import Verdict
+from ..plain_text import COLOUR, number, symbol
+from . import figure_style as style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Figures of cell counts: likelihood ratios, privacy profile, trade-off curve.
+# Figures of bin counts: likelihood ratios, privacy profile, trade-off curve.
 
 Array = npt.NDArray[np.float64]
 
@@ -56,7 +46,7 @@ def usable_sketch(result: AuditResult) -> Sketch | None:
     return drawn if np.all(np.diff(inner) > 0) else None
 
 
-@in_report_style
+@style.in_report_style
 def outputs_figure(result: AuditResult) -> Figure | None:
     """Return a figure of the pilot outputs with the event, and of their log-likelihood ratio; None without a sketch."""
     from matplotlib.figure import Figure
@@ -66,25 +56,25 @@ def outputs_figure(result: AuditResult) -> Figure | None:
         return None
     if drawn.labels:
         rows = 0.26 * len(drawn.labels)
-        figure = Figure(figsize=(WIDTH, rows + 0.8))
+        figure = Figure(figsize=(style.WIDTH, rows + 0.8))
         left = 0.25 + 0.075 * max(len(name) for name in _names(drawn))
-        width = (WIDTH - left - 0.26) / 2.2
-        shares = panel(figure, left=left, bottom=0.48, width=1.2 * width, height=rows)
-        ratios = panel(figure, left=left + 1.2 * width + 0.15, bottom=0.48, width=width, height=rows)
+        width = (style.WIDTH - left - 0.26) / 2.2
+        shares = style.panel(figure, left=left, bottom=0.48, width=1.2 * width, height=rows)
+        ratios = style.panel(figure, left=left + 1.2 * width + 0.15, bottom=0.48, width=width, height=rows)
     else:
-        figure = Figure(figsize=(WIDTH, 3.7))
-        shares = panel(figure, left=0.85, bottom=2.0, width=4.45, height=1.4)
-        ratios = panel(figure, left=0.85, bottom=0.45, width=4.45, height=1.4)
+        figure = Figure(figsize=(style.WIDTH, 3.7))
+        shares = style.panel(figure, left=0.85, bottom=2.0, width=4.45, height=1.4)
+        ratios = style.panel(figure, left=0.85, bottom=0.45, width=4.45, height=1.4)
     draw_shares(shares, result, drawn)
     draw_ratio(ratios, result, drawn)
     (ratios.yaxis if drawn.labels else shares.xaxis).set_visible(False)
-    legend_above(shares, ratios)
+    style.legend_above(shares, ratios)
     return figure
 
 
 def draw_shares(axes: Axes, result: AuditResult, drawn: Sketch) -> None:
     """Draw the frequencies on x and y in the pilot, by bin or outcome, with the event shaded."""
-    (x, y), (on_x, on_y) = _frequencies(result, drawn), sides()
+    (x, y), (on_x, on_y) = _frequencies(result, drawn), style.sides()
     if drawn.labels:
         rows = _rows(axes, result, drawn)
         axes.barh(rows - 0.19, x, 0.36, color=on_x, label="on x")
@@ -93,9 +83,8 @@ def draw_shares(axes: Axes, result: AuditResult, drawn: Sketch) -> None:
         return
     edges = _shaded_edges(axes, result, drawn)
     axes.stairs(x, edges, color=on_x, label="on x")
-    axes.stairs(y, edges, color=on_y, linestyle=DASHED, label="on y")
-    axes.set_ylim(bottom=0)
-    axes.set_ylabel("fraction of runs")
+    axes.stairs(y, edges, color=on_y, linestyle=style.DASHED, label="on y")
+    axes.set(ylim=(0, None), ylabel="fraction of runs")
 
 
 def draw_ratio(axes: Axes, result: AuditResult, drawn: Sketch) -> None:
@@ -104,32 +93,30 @@ def draw_ratio(axes: Axes, result: AuditResult, drawn: Sketch) -> None:
     seen = np.isfinite(ratio)
     epsilon = claimed_epsilon(result.claim)
     reach = 1.3 * max(epsilon or 0.0, float(np.abs(ratio[seen]).max(initial=0.0)), 0.1)
-    bars: dict[str, Any] = {"fmt": ".", "color": ink(), "ecolor": GREY, "elinewidth": 0.8}
+    bars: dict[str, Any] = {"fmt": ".", "color": style.ink(), "ecolor": style.GREY, "elinewidth": 0.8}
     if drawn.labels:
         at = _rows(axes, result, drawn)
         axes.errorbar(ratio[seen], at[seen], xerr=error[seen], **bars)
-        axes.set_xlim(-reach, reach)
-        axes.set_xlabel("ln(x / y)")
+        axes.set(xlim=(-reach, reach), xlabel="ln(x / y)")
     else:
         edges = _shaded_edges(axes, result, drawn)
         at = (edges[:-1] + edges[1:]) / 2
         axes.errorbar(at[seen], ratio[seen], yerr=error[seen], **bars)
-        axes.set_ylim(-reach, reach)
-        axes.set_ylabel("ln(x / y)")
+        axes.set(ylim=(-reach, reach), ylabel="ln(x / y)")
     for only, sign, marker in ((ratio == math.inf, 1, "^>"), (ratio == -math.inf, -1, "v<")):
         place = (at[only], np.full(only.sum(), 0.93 * sign * reach))
         x, y = place[::-1] if drawn.labels else place
-        axes.plot(x, y, marker[bool(drawn.labels)], color=ink(), linestyle="")
+        axes.plot(x, y, marker[bool(drawn.labels)], color=style.ink(), linestyle="")
     draw_claimed_epsilon(axes, epsilon, across=not drawn.labels)
 
 
 def draw_claimed_epsilon(axes: Axes, epsilon: float | None, *, across: bool) -> None:
     """Draw lines at 0 and, for a claim with an epsilon, at ±ε: horizontal if `across`, else vertical."""
     line = axes.axhline if across else axes.axvline
-    line(0, color=GREY, linewidth=0.6, zorder=1)
+    line(0, color=style.GREY, linewidth=0.6, zorder=1)
     if epsilon is not None:
         for end, label in ((epsilon, "claimed ±ε"), (-epsilon, None)):
-            line(end, color=ink(), linewidth=1.0, linestyle=":", label=label)
+            line(end, color=style.ink(), linewidth=1.0, linestyle=":", label=label)
 
 
 def is_pure(claim: Claim | None) -> bool:
@@ -150,13 +137,13 @@ def _rows(axes: Axes, result: AuditResult, drawn: Sketch) -> Array:
     inside = np.array([_is_inside(result, label) for label in drawn.labels])
     if inside.any():
         low, high = axes.get_yaxis_transform(), np.full(int(inside.sum()), 1.0)
-        axes.barh(rows[inside], high, 1.0, transform=low, label="event", **EVENT)
-    name_rows(axes, _names(drawn))
+        axes.barh(rows[inside], high, 1.0, transform=low, label="event", **style.EVENT)
+    style.name_rows(axes, _names(drawn))
     return rows
 
 
 def _names(drawn: Sketch) -> list[str]:
-    return [legible(label, 24) for label in drawn.labels]
+    return [style.legible(label, 24) for label in drawn.labels]
 
 
 def _shaded_edges(axes: Axes, result: AuditResult, drawn: Sketch) -> Array:
@@ -170,12 +157,11 @@ def _shaded_edges(axes: Axes, result: AuditResult, drawn: Sketch) -> Array:
             continue
         start, end = max(low, float(edges[0])), min(high, float(edges[-1]))
         if start < end:
-            axes.axvspan(start, end, label=label, **EVENT)
+            axes.axvspan(start, end, label=label, **style.EVENT)
         else:
             axes.axvline(start, color="#E0B000", linewidth=1.5, zorder=0, label=label)
         label = None
-    axes.set_xlim(edges[0], edges[-1])
-    axes.set_xlabel("output (the outermost bins are open-ended)")
+    axes.set(xlim=(edges[0], edges[-1]), xlabel="output (the outermost bins are open-ended)")
     return edges
 
 
@@ -197,18 +183,18 @@ def _is_inside(result: AuditResult, label: str) -> bool:
 def _frequencies(result: AuditResult, drawn: Sketch) -> tuple[Array, Array]:
     """Fractions of the pilot runs on x and y; runs outside all bins count in the total."""
     x, y = (np.array(counts, dtype=np.float64) for counts in (drawn.counts_x, drawn.counts_y))
-    runs = drawn.runs or _pilot_runs(result)
+    runs = _sketched_runs(result, drawn)
     return x / max(runs, x.sum(), 1.0), y / max(runs, y.sum(), 1.0)
 
 
-def _pilot_runs(result: AuditResult) -> int:
-    """Kept pilot runs on each dataset, if the table does not say."""
-    return min(result.pilot_runs + result.searched, _MOST_SKETCHED)
+def _sketched_runs(result: AuditResult, drawn: Sketch) -> int:
+    """Pilot runs on each dataset that the table has, or may have if it does not say."""
+    return drawn.runs or min(result.pilot_runs + result.searched, _MOST_SKETCHED)
 
 
 def not_drawn(result: AuditResult, drawn: Sketch) -> tuple[float, float]:
     """Fractions of the runs on x and y outside all bins: non-numeric outputs or rare outcomes."""
-    runs = drawn.runs or _pilot_runs(result)
+    runs = _sketched_runs(result, drawn)
     left = [max(runs - sum(counts), 0) / max(runs, 1) for counts in (drawn.counts_x, drawn.counts_y)]
     return left[0], left[1]
 
@@ -272,48 +258,48 @@ MOST_NAMES = 40
 
 _LARGEST_EPSILON, _LEAST_DELTA = 30.0, 1e-12
 _POINTS = 61  # of a curve
-_WAYS: Final = (("x against y", "-"), ("y against x", DASHED))
-_BAND = "band (upper end: these cells only)"
+_WAYS: Final = (("x against y", "-"), ("y against x", style.DASHED))
+_BAND = "band (upper end: these bins only)"
 
 
-def are_outcomes(cells: CellCounts) -> bool:
-    """Whether each cell but the last is a single outcome."""
-    return cells.names[-1] == "any other outcome"
+def are_outcomes(bins: BinCounts) -> bool:
+    """Whether each bin but the last is a single outcome."""
+    return bins.names[-1] == "any other outcome"
 
 
-def draw_ratios(axes: Axes, cells: CellCounts, claim: Claim | None) -> None:
-    """Draw a row for each cell: its log ratio, a simultaneous interval, and ±ε of a claim that has an epsilon.
+def draw_ratios(axes: Axes, bins: BinCounts, claim: Claim | None) -> None:
+    """Draw a row for each bin: its log ratio, a simultaneous interval, and ±ε of a claim that has an epsilon.
 
     An interval beyond ±ε contradicts a pure claim and is marked; it need not contradict a claim with a delta.
     """
     epsilon = claimed_epsilon(claim)
-    found = cells.ratios()
-    seen = np.array(cells.count_x) + np.array(cells.count_y) > 0  # a cell without counts has no information
+    found = bins.ratios()
+    seen = np.array(bins.count_x) + np.array(bins.count_y) > 0  # a bin without counts has no information
     lower, observed, upper = found.lower[seen], found.observed[seen], found.upper[seen]
-    reach = max(np.abs(window(lower, observed, upper, 0.1, epsilon or 0.1)))
+    reach = max(np.abs(style.window(lower, observed, upper, 0.1, epsilon or 0.1)))
     outside = np.zeros(len(lower), dtype=np.bool_)
     if epsilon is not None and is_pure(claim):
         outside = (lower > epsilon) | (upper < -epsilon)
     rows = np.arange(len(lower), dtype=np.float64)
     labels = ("interval", "interval outside the claim")
     ends = (-reach, reach)
-    draw_intervals(axes, rows, (lower, observed, upper), ends, outside=outside, sideways=True, labels=labels)
+    style.draw_intervals(axes, rows, (lower, observed, upper), ends, outside=outside, sideways=True, labels=labels)
     draw_claimed_epsilon(axes, epsilon, across=False)
     names = [
-        legible(name.removeprefix("output in "), 30) for name, is_seen in zip(cells.names, seen, strict=True) if is_seen
+        style.legible(name.removeprefix("output in "), 30)
+        for name, is_seen in zip(bins.names, seen, strict=True)
+        if is_seen
     ]
-    name_rows(axes, names if len(names) <= MOST_NAMES else [""] * len(names))
-    axes.set_xlim(ends)
-    axes.set_xlabel("ln(x / y) of each cell")
-    axes.set_ylabel("" if are_outcomes(cells) else "output in")
+    style.name_rows(axes, names if len(names) <= MOST_NAMES else [""] * len(names))
+    axes.set(xlim=ends, xlabel="ln(x / y) of each bin", ylabel="" if are_outcomes(bins) else "output in")
 
 
-def draw_profile(axes: Axes, cells: CellCounts, claim: Claim | None) -> None:
+def draw_profile(axes: Axes, bins: BinCounts, claim: Claim | None) -> None:
     """Draw δ(ε) in both directions with its band, and the curve of the claim."""
-    reverse = replace(cells, count_x=cells.count_y[::-1], count_y=cells.count_x[::-1])
-    bands = (cells.band(), reverse.band())  # from the same intervals, which hold together
+    reverse = replace(bins, count_x=bins.count_y[::-1], count_y=bins.count_x[::-1])
+    bands = (bins.band(), reverse.band())  # from the same intervals, which hold together
     curves = claimed_curves(claim)
-    floor = 0.5 / max(cells.runs_x, cells.runs_y)
+    floor = 0.5 / max(bins.runs_x, bins.runs_y)
     fine = np.linspace(0.0, _LARGEST_EPSILON, 1501)
     claimed = [curve.profile(fine) for curve in curves]
     tails = [float(delta[-1]) for delta in claimed if delta[-1] > _LEAST_DELTA]
@@ -322,36 +308,30 @@ def draw_profile(axes: Axes, cells: CellCounts, claim: Claim | None) -> None:
     crossing = int(alive.sum())  # all curves decrease
     epsilon = np.linspace(0.0, min(1.25 * max(float(fine[min(crossing, 1500)]), 0.1), _LARGEST_EPSILON), _POINTS)
     bottom = min([floor, *(tail / 3 for tail in tails)])
-    for band, (label, style), colour in zip(bands, _WAYS, sides(), strict=True):
-        _draw_band(axes, epsilon, band.profile(epsilon), colour, style, label, bottom / 10)
-    for curve, style in zip(curves, ("-", DASHED), strict=False):
+    for band, (label, dash), colour in zip(bands, _WAYS, style.sides(), strict=True):
+        _draw_band(axes, epsilon, band.profile(epsilon), colour, dash, label, bottom / 10)
+    for curve, dash in zip(curves, ("-", style.DASHED), strict=False):
         # A claim's curve may drop to 0, which needs a finer step.
         at = np.union1d(epsilon, fine[max(crossing - 15, 0) : crossing + 2])
         at = at[at <= epsilon[-1]]
         delta = curve.profile(at).clip(bottom / 10)
-        label = "claimed" if style == "-" else "claimed, y against x"
-        axes.plot(at, delta, color=ink(), linewidth=1.2, linestyle=style, label=label)
+        label = "claimed" if dash == "-" else "claimed, y against x"
+        axes.plot(at, delta, color=style.ink(), linewidth=1.2, linestyle=dash, label=label)
     axes.set_yscale("log")
     axes.minorticks_off()
     axes.yaxis.set_major_formatter("{x:g}")
-    axes.set_xlim(0, epsilon[-1])
-    axes.set_ylim(bottom, 1)
-    axes.set_xlabel("ε")
-    axes.set_ylabel("δ(ε)")
+    axes.set(xlim=(0, epsilon[-1]), ylim=(bottom, 1), xlabel="ε", ylabel="δ(ε)")
 
 
-def draw_trade_off(axes: Axes, cells: CellCounts, claim: Claim | None) -> None:
+def draw_trade_off(axes: Axes, bins: BinCounts, claim: Claim | None) -> None:
     """Draw the largest power at each false-positive rate for x against y, with its band, and the claim's curve."""
     rate = np.linspace(0.0, 1.0, _POINTS)
-    label, style = _WAYS[0]
-    axes.plot([0, 1], [0, 1], color=ink(), linewidth=0.6, alpha=0.5)
-    _draw_band(axes, rate, cells.band().trade_off(rate), sides()[0], style, label, 0.0)
+    label, dash = _WAYS[0]
+    axes.plot([0, 1], [0, 1], color=style.ink(), linewidth=0.6, alpha=0.5)
+    _draw_band(axes, rate, bins.band().trade_off(rate), style.sides()[0], dash, label, 0.0)
     for curve in claimed_curves(claim)[:1]:
-        axes.plot(curve.rate, curve.power, color=ink(), linewidth=1.2, label="claimed")
-    axes.set_xlim(0, 1)
-    axes.set_ylim(0, 1)
-    axes.set_xlabel("false-positive rate (on y)")
-    axes.set_ylabel("power (on x)")
+        axes.plot(curve.rate, curve.power, color=style.ink(), linewidth=1.2, label="claimed")
+    axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="false-positive rate (on y)", ylabel="power (on x)")
 
 
 def claimed_curves(claim: Claim | None) -> list[ClaimedCurve]:
@@ -363,9 +343,163 @@ def claimed_curves(claim: Claim | None) -> list[ClaimedCurve]:
 
 
 def _draw_band(
-    axes: Axes, at: Array, band: tuple[Array, Array, Array], colour: str, style: object, label: str, least: float
+    axes: Axes, at: Array, band: tuple[Array, Array, Array], colour: str, dash: object, label: str, least: float
 ) -> None:
     lower, estimate, upper = (part.clip(least) for part in band)
-    axes.plot(at, estimate, color=colour, linestyle=style, label=label)
-    label_once = _BAND if style == "-" else None
+    axes.plot(at, estimate, color=colour, linestyle=dash, label=label)
+    label_once = _BAND if dash == "-" else None
     axes.fill_between(at, lower, upper, color=colour, alpha=0.2, linewidth=0, label=label_once)
+
+
+# Running lower bound of a sequential audit.
+
+_WHY: Final = {
+    "refuted": "refuted after {} runs",
+    "runs": "all {} runs done",
+    "time": "time limit after {} runs",
+    "request": "stopped on request after {} runs",
+}
+
+
+def stopped(result: AuditResult) -> str:
+    """Say when and why the audit stopped."""
+    return _WHY.get(result.stopped or "", "last interim analysis after {} runs").format(
+        f"{result.interim_analyses[-1].runs:,}"
+    )
+
+
+def draw_bound(axes: Axes, result: AuditResult) -> None:
+    """Draw the bound against the runs, the claim, and the point and reason of stopping."""
+    claim, verdict = result.directed_claim, result.verdict
+    runs = np.array([look.runs for look in result.interim_analyses], dtype=np.float64)
+    bounds = np.array([look.bound for look in result.interim_analyses], dtype=np.float64)
+    top = style.window(0.0, bounds, claim.parameter, 0.1, room=0.12)[1]
+    axes.step(runs, np.minimum(bounds, top), where="post", color=style.sides()[0], label="running lower bound")
+    label = style.legible(f"claimed {number(claim.parameter)}")
+    axes.axhline(claim.parameter, color=style.ink(), linewidth=1.0, linestyle=":", label=label)
+    axes.plot(
+        runs[-1], min(bounds[-1], top), style.MARKER[verdict], color=COLOUR[verdict], linestyle="", clip_on=False,
+        zorder=3, markersize=8 if verdict is Verdict.REFUTED else 6, label=stopped(result),
+    )  # fmt: skip
+    axes.set_xscale("log")
+    axes.minorticks_off()
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    axes.set(
+        xlim=(runs.min() / 1.1, max(runs.max(), 1.1 * runs.min()) * 1.1),
+        ylim=(0, top if math.isfinite(top) else 1),
+        xlabel="runs on each dataset",
+        ylabel=style.legible(symbol(claim.parameter_name) + " per step" * isinstance(claim, GroupClaim)),
+    )
+
+
+# Scores of canaries.
+
+
+def draw_scores(axes: Axes, result: CanaryResult, sketch: ScoreSketch) -> None:
+    """Draw the histograms of scores in and out, with the guessed scores shaded."""
+    edges, of = np.array(sketch.edges), "pairs" if result.inclusion == "fixed" else "canaries"
+    names = ("first in", "second in") if result.inclusion == "fixed" else ("in", "out")
+    for counts, name, colour in zip((sketch.inside, sketch.outside), names, style.sides(), strict=True):
+        axes.stairs(counts, edges, color=colour, fill=True, alpha=0.25, linewidth=0)
+        axes.stairs(counts, edges, color=colour, label=f"{of} {name}", linewidth=1.2)
+    low, high = sketch.edges[0], sketch.edges[-1]
+    guesses = result.best_guesses[0]
+    label: str | None = f"{guesses:,} guesses"
+    place: dict[str, Any] = {"transform": axes.get_xaxis_transform(), "va": "top", "size": "small"}
+    said_in, said_out = (f"guessed {name}" for name in names)
+    if sketch.said_out is not None:
+        axes.axvspan(low, min(max(sketch.said_out, low), high), label=label, **style.EVENT)
+        axes.text(low, 0.99, f" {said_out}", ha="left", **place)
+        label = None
+    if sketch.said_in is not None:
+        axes.axvspan(max(min(sketch.said_in, high), low), high, label=label, **style.EVENT)
+        axes.text(high, 0.99, f"{said_in} ", ha="right", **place)
+    axes.set(xlim=(low, high), ylim=(0, 1.14 * max(*sketch.inside, *sketch.outside, 1)), ylabel=of)
+    axes.set_xlabel("score of the first less that of the second" if result.inclusion == "fixed" else "score")
+
+
+MOST_POINTS = 40
+"""Largest number of rows in a figure."""
+
+
+def draw_series(axes: Axes, series: Series) -> None:
+    """Draw estimates with intervals at each place, and the stated curve."""
+    columns = (series.x, series.lower, series.estimate, series.upper, series.stated)
+    x, lower, estimate, upper, stated = (np.array(column, dtype=np.float64) for column in columns)
+    known = np.isfinite(x)
+    x, lower, estimate, upper, stated = (column[known] for column in (x, lower, estimate, upper, stated))
+    ends = style.window(lower, estimate, upper, stated)
+    axes.plot(x, stated.clip(*ends), color=style.ink(), linewidth=1.2, label="stated", zorder=2.5)
+    labels = ("interval", "interval that excludes the stated value")
+    style.draw_intervals(axes, x, (lower, estimate, upper), ends, outside=are_excluded(series)[known], labels=labels)
+    axes.set(xlim=style.window(x, room=0.04), ylim=ends)
+    axes.set(xlabel=style.legible(series.x_name, 80), ylabel=style.legible(series.y_name))
+
+
+def are_excluded(series: Series) -> npt.NDArray[np.bool_]:
+    """Places where the interval excludes the stated value."""
+    lower, upper, stated = (np.array(part, dtype=np.float64) for part in (series.lower, series.upper, series.stated))
+    return (lower > stated) | (upper < stated)
+
+
+def drawn_points(result: StatementResult) -> list[Point]:
+    """The points that get a row, in order: all, or the `MOST_POINTS` farthest outside their allowed range."""
+    places = sorted(
+        range(len(result.points)), key=lambda i: (result.points[i].is_outside, result.points[i].excess), reverse=True
+    )
+    return [result.points[i] for i in sorted(places[:MOST_POINTS])]
+
+
+def draw_points(axes: Axes, result: StatementResult) -> None:
+    """Draw a row for each number: name, interval and stated value as text, the interval, and the allowed range shaded.
+
+    Numbers with the same allowed range share an axis. Otherwise the units may differ, so each row has a separate scale
+    that its interval and allowed range just fill.
+    """
+    points = drawn_points(result)
+    rows = np.arange(0.15, len(points), dtype=np.float64)
+    columns = np.array([(p.lower, p.estimate, p.upper, p.low, p.high) for p in points], dtype=np.float64).T
+    lower, estimate, upper, low, high = columns
+    is_shared = len(set(zip(low.tolist(), high.tolist(), strict=True))) == 1
+    if is_shared:
+        ends = style.window(lower, estimate, upper, low, high)
+        axes.set_xlabel(style.legible(result.quantity, 80))
+    else:
+        start, end = np.array([style.window(row, room=0.12) for row in columns.T], dtype=np.float64).T
+        with np.errstate(over="ignore"):
+            columns = (columns - start) / (end - start)
+        ends = (0.0, 1.0)
+        axes.set(xticks=[], xlabel=f"{style.legible(result.quantity, 60)}; each row has a separate scale")
+    lower, estimate, upper, low, high = columns
+    _allowed(axes, rows, low, high, ends)
+    outside = np.array([point.is_outside for point in points])
+    labels = ("interval", "interval outside the allowed range")
+    style.draw_intervals(axes, rows, (lower, estimate, upper), ends, outside=outside, sideways=True, labels=labels)
+    axes.set(yticks=[], ylim=(len(points) - 0.4, -0.6), xlim=ends)
+    axes.spines[["left", "right", "top"]].set_visible(False)
+    place = axes.get_yaxis_transform()
+    for row, point in enumerate(points):
+        text = style.legible(point.at or result.quantity, 28)
+        axes.text(0.01, row - 0.28, text, transform=place, va="center", size="small")
+        text = style.legible(f"{point.interval}, {point.allowed}", 60)
+        axes.text(0.99, row - 0.28, text, transform=place, va="center", ha="right", size="small")
+
+
+def _allowed(axes: Axes, rows: Array, low: Array, high: Array, ends: tuple[float, float]) -> None:
+    """Draw each allowed range as a bar with a line at each finite end."""
+    start, end = low.clip(*ends), high.clip(*ends)
+    limited = np.isfinite(low) | np.isfinite(high)
+    axes.barh(
+        rows[limited], (end - start)[limited], 0.4, left=start[limited], color=style.GREY, alpha=0.25, linewidth=0,
+        label="allowed range",
+    )  # fmt: skip
+    x = np.concatenate([low, high])
+    y = np.concatenate([rows, rows])
+    seen = np.isfinite(x)
+    axes.vlines(x[seen], y[seen] - 0.2, y[seen] + 0.2, colors=style.ink(), linewidths=1.2)
+
+
+def fraction_outside(series: Series) -> str:
+    """Such as "2 of 40 intervals exclude the stated value"."""
+    n = int(are_excluded(series).sum())
+    return f"{n or 'none'} of {len(series.x):,} intervals exclude{'s' * (n == 1)} the stated value"

@@ -1,77 +1,75 @@
-"""Function `plot`, which draws any result."""
+"""The figures of a result: `plot` draws one of them into axes, `figures_of` draws all for a report, with captions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from ...audit.claims.claim import Claim
 from ...audit.errors import OptionError
 from ...audit.extras import require
-from ...audit.records.suite import Entry, Suite
+from ...audit.printing import percent
+from ...audit.records.suite import Checked, Entry, Suite
 from ...audit.results.audit_result import AuditResult
+from ...audit.results.bin_result import BinCounts
 from ...audit.results.canary_result import CanaryResult
-from ...audit.results.cell_result import CellCounts
 from ...audit.results.statement_result import StatementResult
-from ..plain_text import visible
+from ..plain_text import found, number, prose, visible
+from . import output_figures as drawings
+from .figure_style import WIDTH, in_report_style, legend_above, panel
 from .forest_figure import audits, draw_forest, forest_marks
-from .output_figures import (
-    are_outcomes,
-    draw_profile,
-    draw_ratio,
-    draw_ratios,
-    draw_shares,
-    draw_trade_off,
-    usable_sketch,
-)
-from .series_figures import (
-    draw_bound,
-    draw_points,
-    draw_scores,
-    draw_series,
-    drawn_points,
-)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 Drawable: TypeAlias = (
-    AuditResult | StatementResult | CanaryResult | Entry | CellCounts | Suite | Sequence[AuditResult | CanaryResult]
+    AuditResult | StatementResult | CanaryResult | Entry | BinCounts | Suite | Sequence[AuditResult | CanaryResult]
 )
+ByKind: TypeAlias = dict[str, Callable[["Axes"], None]]
 
 _SKETCH = "outputs that are single numbers or few outcomes, so that the pilot keeps a table of them"
-_CELLS = "cell counts: check(..., cells=32)"
-_NEEDS = {
-    "outputs": _SKETCH,
-    "ratio": _SKETCH,
-    "ratios": _CELLS,
-    "profile": _CELLS,
-    "trade-off": _CELLS,
-    "bound": "a sequential audit: check(..., sequential=True)",
-    "series": "a statement about a curve, such as the result of check_noise or check_slope",
-    "points": "a statement about numbers, such as the result of check_noise or check_slope",
-    "scores": "an audit of a training run: check_canaries(...)",
-    "forest": "audits of claims: Suite(title=..., entries=(Entry(name=..., result=check(...)), ...))",
-}
-"""The kinds of figures and the data that each requires."""
+_BINS = "bin counts: check(..., bins=32)"
+KINDS = {
+    "outputs": ("Outputs on x and y", _SKETCH),
+    "ratio": ("Log ratio of the frequencies on x and y", _SKETCH),
+    "ratios": ("Log ratio of every bin", _BINS),
+    "profile": ("Privacy profile", _BINS),
+    "trade-off": ("Trade-off curve", _BINS),
+    "bound": ("Running lower bound", "a sequential audit: check(..., sequential=True)"),
+    "series": (
+        "Measured and stated values", "a statement about a curve, such as the result of check_noise or check_slope",
+    ),
+    "points": (
+        "Numbers of the statement", "a statement about numbers, such as the result of check_noise or check_slope",
+    ),
+    "scores": ("Scores of the canaries", "an audit of a training run: check_canaries(...)"),
+    "forest": (
+        "Lower bounds as multiples of the claims",
+        "audits of claims: Suite(title=..., entries=(Entry(name=..., result=check(...)), ...))",
+    ),
+}  # fmt: skip
+"""The kinds of figures: their titles, and the data that each requires."""
 
 
 def plot(result: Drawable, kind: str | None = None, ax: Axes | None = None) -> Axes:
-    """Draw a result into `ax` or a new figure, and return the axes.
+    """Draw a result with its title into `ax` or a new figure, and return the axes.
 
     Fonts, sizes and colours follow matplotlib's settings, except that data consistent with the claim are blue, and
     data that contradict it are vermillion with a different shape.
 
     Parameters
     ----------
-    result : AuditResult, StatementResult, CanaryResult, Entry, CellCounts, Suite, or sequence of AuditResult
+    result : AuditResult, StatementResult, CanaryResult, Entry, BinCounts, Suite, or sequence of AuditResult
     kind : str, optional
         By default the most informative kind, the first of `kinds_of`:
 
         - "outputs": frequencies on x and y in the pilot, with the event shaded;
         - "ratio": log ratio of the frequencies with standard errors, and the claim at ±ε; drawn as "ratios" if every
           outcome was counted;
-        - "ratios": log ratio of every cell, with intervals that hold together;
+        - "ratios": log ratio of every bin, with intervals that hold together;
         - "profile": δ(ε) in both directions with bands, and the claim's curve;
         - "trade-off": largest power at each false-positive rate with a band, and the claim's boundary;
         - "bound": running lower bound of a sequential audit, and why it stopped;
@@ -80,8 +78,8 @@ def plot(result: Drawable, kind: str | None = None, ax: Axes | None = None) -> A
         - "scores": histograms of the scores of canaries in and out, with the guessed scores shaded;
         - "forest": every audit as a fraction of its claim.
 
-        Lower bounds hold for the mechanism, upper bounds only for these cells (unions of the first cells in order).
-        All figures of the same cells hold together with probability 1 − alpha of the cells.
+        Lower bounds hold for the mechanism, upper bounds only for these bins (unions of the first bins in order).
+        All figures of the same bins hold together with probability 1 − alpha of the bins.
     ax : matplotlib.axes.Axes, optional
 
     Returns
@@ -99,7 +97,7 @@ def plot(result: Drawable, kind: str | None = None, ax: Axes | None = None) -> A
     >>> from dpaudit import PureDP, check
     >>> def noisy(value, size, rng):
     ...     return value + rng.laplace(size=size)
-    >>> result = check(noisy, 0, 1, claim=PureDP(1.0), runs=20_000, cells=8)
+    >>> result = check(noisy, 0, 1, claim=PureDP(1.0), runs=20_000, bins=8)
     >>> kinds_of(result)
     ('outputs', 'ratio', 'ratios', 'profile', 'trade-off', 'forest')
     >>> axes = plot(result, "profile", ax=Figure().subplots())
@@ -107,9 +105,9 @@ def plot(result: Drawable, kind: str | None = None, ax: Axes | None = None) -> A
     'δ(ε)'
     """
     draw_by_kind = _drawings(result)
-    kinds = tuple(draw_by_kind)
+    kinds, kind_of_result = tuple(draw_by_kind), type(result).__name__
     if kind is None and not kinds:
-        raise OptionError(f"this {_type(result)} has no figure; a figure requires {_NEEDS['forest']}.", kinds=kinds)
+        raise OptionError(f"this {kind_of_result} has no figure; a figure requires {KINDS['forest'][1]}.", kinds=kinds)
     chosen = kinds[0] if kind is None else kind
     if chosen == "ratio" and "ratio" not in kinds and "ratios" in kinds:
         chosen = "ratios"
@@ -119,6 +117,7 @@ def plot(result: Drawable, kind: str | None = None, ax: Axes | None = None) -> A
         raise OptionError(f"ax={_short(ax)} is not a matplotlib Axes; pass a single one, such as axes[0].", ax=ax)
     axes = _new_axes(result, chosen) if ax is None else ax
     draw_by_kind[chosen](axes)
+    axes.set_title(KINDS[chosen][0])
     _explain(axes, chosen)
     return axes
 
@@ -128,83 +127,53 @@ def kinds_of(result: Drawable) -> tuple[str, ...]:
     return tuple(_drawings(result))
 
 
-def _drawings(result: Drawable) -> dict[str, Callable[[Axes], None]]:
+def _drawings(result: Drawable) -> ByKind:
     """Drawing functions by kind for this result."""
     if isinstance(result, Entry):
         result = result.result
-    found: dict[str, Callable[[Axes], None]] = {}
-    if isinstance(result, CellCounts):
-        return _of_cells(result, None)
-    if isinstance(result, AuditResult):
-        return _of_audit(result)
-    if isinstance(result, CanaryResult):
-        return _of_canaries(result)
+    found: ByKind = {}
+    if isinstance(result, BinCounts):
+        return _of_bins(result, None)
     if isinstance(result, StatementResult):
-        if (series := result.series) is not None:
-            found["series"] = lambda axes: draw_series(axes, series)
-        return {**found, "points": lambda axes: draw_points(axes, result)}
-    if isinstance(result, Suite):
-        suite = result
-    elif isinstance(result, (list, tuple)) and all(isinstance(each, (AuditResult, CanaryResult)) for each in result):
-        suite = _suite_of(result)
-    else:
+        if result.series is not None:
+            found["series"] = partial(drawings.draw_series, series=result.series)
+        return {**found, "points": partial(drawings.draw_points, result=result)}
+    if isinstance(result, AuditResult):
+        if result.interim_analyses:
+            found["bound"] = partial(drawings.draw_bound, result=result)
+        if (sketch := drawings.usable_sketch(result)) is not None:
+            found["outputs"] = partial(drawings.draw_shares, result=result, drawn=sketch)
+            if result.bins is None or not drawings.are_outcomes(result.bins):
+                found["ratio"] = partial(drawings.draw_ratio, result=result, drawn=sketch)
+        found |= {} if result.bins is None else _of_bins(result.bins, result.claim)
+    elif isinstance(result, CanaryResult) and result.sketch is not None:
+        found["scores"] = partial(drawings.draw_scores, result=result, sketch=result.sketch)
+    if isinstance(result, (AuditResult, CanaryResult)):
+        result = [result]
+    if isinstance(result, (list, tuple)) and all(isinstance(each, (AuditResult, CanaryResult)) for each in result):
+        result = Suite(title="", entries=tuple(Entry(name=each.mechanism, result=each) for each in result))
+    if not isinstance(result, Suite):
         raise OptionError(
-            f"a {_type(result)} cannot be drawn; pass an AuditResult, StatementResult, CanaryResult, CellCounts, Suite "
-            "or a list of AuditResults.",
-            type=_type(result),
+            f"a {type(result).__name__} cannot be drawn; pass an AuditResult, StatementResult, CanaryResult, "
+            "BinCounts, Suite or a list of AuditResults.",
+            type=type(result).__name__,
         )
-    if audits(suite):
-        found["forest"] = lambda axes: draw_forest(axes, suite, narrow=True)
-    return found
+    return found | ({"forest": partial(draw_forest, suite=result, narrow=True)} if audits(result) else {})
 
 
-def _of_audit(result: AuditResult) -> dict[str, Callable[[Axes], None]]:
-    found: dict[str, Callable[[Axes], None]] = {}
-    sketch = usable_sketch(result)
-    if result.interim_analyses:
-        found["bound"] = lambda axes: draw_bound(axes, result)
-    if sketch is not None:
-        found["outputs"] = lambda axes: draw_shares(axes, result, sketch)
-        if result.cells is None or not are_outcomes(result.cells):
-            found["ratio"] = lambda axes: draw_ratio(axes, result, sketch)
-    if result.cells is not None:
-        found |= _of_cells(result.cells, result.claim)
-    found["forest"] = lambda axes: draw_forest(axes, _suite_of([result]), narrow=True)
-    return found
-
-
-def _of_canaries(result: CanaryResult) -> dict[str, Callable[[Axes], None]]:
-    found: dict[str, Callable[[Axes], None]] = {}
-    if (sketch := result.sketch) is not None:
-        found["scores"] = lambda axes: draw_scores(axes, result, sketch)
-    found["forest"] = lambda axes: draw_forest(axes, _suite_of([result]), narrow=True)
-    return found
-
-
-def _of_cells(cells: CellCounts, claim: Claim | None) -> dict[str, Callable[[Axes], None]]:
-    return {
-        "ratios": lambda axes: draw_ratios(axes, cells, claim),
-        "profile": lambda axes: draw_profile(axes, cells, claim),
-        "trade-off": lambda axes: draw_trade_off(axes, cells, claim),
-    }
-
-
-def _suite_of(results: Sequence[AuditResult | CanaryResult]) -> Suite:
-    return Suite(title="", entries=tuple(Entry(name=result.mechanism, result=result) for result in results))
+def _of_bins(bins: BinCounts, claim: Claim | None) -> ByKind:
+    draw = {"ratios": drawings.draw_ratios, "profile": drawings.draw_profile, "trade-off": drawings.draw_trade_off}
+    return {kind: partial(each, bins=bins, claim=claim) for kind, each in draw.items()}
 
 
 def _refusal(kind: str, kinds: tuple[str, ...], result: Drawable) -> str:
-    has = ", ".join(f'"{each}"' for each in kinds)
-    if kind not in _NEEDS:
-        return f"is unknown; use one of {has} for this {_type(result)}."
-    need = _NEEDS[kind]
+    has, of_this = ", ".join(f'"{each}"' for each in kinds), f"for this {type(result).__name__}"
+    if kind not in KINDS:
+        return f"is unknown; use one of {has} {of_this}."
+    need = KINDS[kind][1]
     if isinstance(result, Suite) and kind != "forest":
         need = f"one of its results, plot(suite.entries[0], kind={kind!r}), and {need}"
-    return f"cannot be drawn for this {_type(result)} (available: {has or 'none'}); it requires {need}."
-
-
-def _type(result: object) -> str:
-    return type(result).__name__
+    return f"cannot be drawn {of_this} (available: {has or 'none'}); it requires {need}."
 
 
 def _short(kind: object) -> str:
@@ -237,9 +206,153 @@ def _new_axes(result: Drawable, kind: str) -> Axes:
     if kind == "forest":
         height = 1.4 + 0.46 * (len(audits(result)) if isinstance(result, Suite) else 1)
     elif kind == "points" and isinstance(result, StatementResult):
-        height = 1.4 + 0.46 * len(drawn_points(result))
+        height = 1.4 + 0.46 * len(drawings.drawn_points(result))
     elif kind == "ratios":
-        cells = result.cells if isinstance(result, AuditResult) else result
-        height = 1.4 + 0.25 * len(cells.names) if isinstance(cells, CellCounts) else height
+        bins = result.bins if isinstance(result, AuditResult) else result
+        height = 1.4 + 0.25 * len(bins.names) if isinstance(bins, BinCounts) else height
     axes: Axes = pyplot.subplots(figsize=(width, height), layout="constrained")[1]
     return axes
+
+
+# The figures of a report.
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A figure of a report."""
+
+    figure: Figure
+    label: str  # description with the main numbers, for screen readers
+    caption: str  # which begins with the title
+
+
+def figures_of(result: Checked) -> list[Drawn]:
+    """Return the figures of a result; may be empty."""
+    draw = _drawings(result)
+    if isinstance(result, StatementResult):
+        return _of_statement(result, draw)
+    name = visible(result.mechanism, 100)
+    if isinstance(result, AuditResult):
+        return _of_audit(result, draw, name)
+    if "scores" not in draw:
+        return []
+    what = "Pairs of canaries by the difference of their scores" if result.inclusion == "fixed" else "Canaries by score"
+    caption = f"{what}; shaded: the guesses that carry the bound. Scores beyond the axis are counted in the outer bins."
+    label = f"Scores of the canaries of {name}: {result.guesses_in_words}."
+    return [_drawn("scores", _framed(draw["scores"], 1.9), label, caption)]
+
+
+def _drawn(kind: str, figure: Figure, label: str, caption: str) -> Drawn:
+    return Drawn(figure, prose(label), prose(f"{KINDS[kind][0]}. {caption}"))
+
+
+def _of_audit(result: AuditResult, draw: ByKind, name: str) -> list[Drawn]:
+    drawn: list[Drawn] = []
+    figure = drawings.outputs_figure(result)
+    if figure is not None:
+        label = f"Outputs of {name} on x and y, and the natural log of their ratio: {result.event_in_words}."
+        first = "First outputs" if result.interim_analyses else "Pilot outputs, from which the event was chosen,"
+        caption = (
+            f"{first} and the natural logarithm (ln) of the ratio of their frequencies with its standard error; arrow: "
+            "outputs on one dataset only. The verdict rests on "
+            f"{'bets on later runs' if result.interim_analyses else 'other runs'}.{_left_out(result)}"
+        )
+        drawn.append(_drawn("outputs", figure, label, caption))
+    if result.interim_analyses:
+        label = (
+            f"Running lower bound of {name}: {found(result)} after {result.interim_analyses[-1].runs:,} runs on each "
+            f"dataset, claimed {number(result.claim.parameter)}; {drawings.stopped(result)}."
+        )
+        caption = (
+            "After each batch, on a fixed grid of values; all bounds hold together with "
+            f"{percent(1 - result.alpha)} confidence."
+        )
+        drawn.append(_drawn("bound", _framed(draw["bound"], 1.9), label, caption))
+    if result.bins is not None:
+        drawn += _figures_of_bins(result, result.bins, draw, name)
+    return drawn
+
+
+def _left_out(result: AuditResult) -> str:
+    """Share of the outputs missing from the figure."""
+    sketch = drawings.usable_sketch(result)
+    shares = (0.0, 0.0) if sketch is None else drawings.not_drawn(result, sketch)
+    if sketch is None or max(shares) == 0.0:
+        return ""
+    on_x, on_y = (percent(round(share, 4)) for share in shares)
+    return f" Not drawn: {'other' if sketch.labels else 'non-numeric'} outputs ({on_x} of the runs on x, {on_y} on y)."
+
+
+@in_report_style
+def _framed(draw: Callable[[Axes], None], height: float, *, left: float = 0.7) -> Figure:
+    """A figure of one panel, `height` inches high, with its legend above."""
+    from matplotlib.figure import Figure
+
+    figure, width = Figure(figsize=(WIDTH, height + 0.84)), WIDTH - left - 0.25
+    axes = panel(figure, left=left, bottom=0.5, width=width, height=height)
+    draw(axes)
+    legend_above(axes, ncols=3, start=min(0.7 - left, 0.0) / width)
+    return figure
+
+
+@in_report_style
+def _curves(draw: ByKind) -> Figure:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(WIDTH, 2.9))
+    for kind, left in (("profile", 0.72), ("trade-off", 3.35)):
+        draw[kind](panel(figure, left=left, bottom=0.5, width=1.9, height=1.85))
+    legend_above(figure.axes[0], ncols=2)
+    return figure
+
+
+def _figures_of_bins(result: AuditResult, bins: BinCounts, draw: ByKind, name: str) -> list[Drawn]:
+    epsilon, found, band = drawings.claimed_epsilon(result.claim), bins.ratios(), bins.band()
+    lower, estimate, upper = (float(delta) for delta in band.profile(0.0))
+    together = f"All intervals and bands of the bins hold together with {percent(1 - bins.alpha)} confidence."
+    curves = _drawn(
+        "profile",
+        _curves(draw),
+        f"Privacy profile and trade-off curve of {name} against the claim {result.claim}: δ at ε = 0 of x against y is "
+        f"{number(estimate)}, from {number(lower)} to {number(upper)}.",
+        "Beside it the trade-off curve of x against y. Lower bounds hold for the mechanism, upper bounds only "
+        "for these bins (unions of the first bins, ordered by ratio). A lower bound above the claim's line "
+        f"contradicts the claim. {together}",
+    )
+    least, largest = float(found.lower.max()), float((-found.upper).max())
+    room = 0.5 + 0.07 * min(max(len(name.removeprefix("output in ")) for name in bins.names), 30)  # for the names
+    height = max(0.155 * len(bins.names), 0.5)
+    ratios = _drawn(
+        "ratios",
+        _framed(draw["ratios"], height, left=room),
+        f"Natural log ratio of each of {len(bins.names)} bins of {name}: at least {number(max(least, 0.0))} in one "
+        f"bin for x against y and {number(max(largest, 0.0))} for y against x"
+        + ("." if epsilon is None else f"; claimed ε = {number(epsilon)}."),
+        "Natural logarithm (ln) of the likelihood ratio of x against y in every bin, with its interval; arrow: "
+        f"unbounded interval. Upper bounds are for {bins.scope}. {together}",
+    )
+    return [curves, ratios]
+
+
+def _of_statement(result: StatementResult, draw: ByKind) -> list[Drawn]:
+    drawn: list[Drawn] = []
+    series, quantity = result.series, visible(result.quantity, 100)
+    if series is not None:
+        label = f"{series.y_name} against {series.x_name}: {drawings.fraction_outside(series)}. {result.statement}"
+        caption = f"Intervals: {series.intervals}."
+        drawn.append(_drawn("series", _framed(draw["series"], 2.4), label, caption))
+    if len(result.points) >= 2:
+        shown, worst = drawings.drawn_points(result), result.worst
+        label = (
+            f"{len(result.points)} numbers of {quantity}; the worst, {worst.at or quantity}, in {worst.interval}, "
+            f"{worst.allowed}."
+        )
+        which = f"The {drawings.MOST_POINTS} most extreme of {len(result.points):,} numbers. "
+        caption = (
+            f"{which * (len(shown) < len(result.points))}Interval of each number, with the allowed range shaded; "
+            f"arrow: unbounded interval. {visible(result.method)}; all intervals hold together with "
+            f"{percent(1 - result.alpha)} confidence."
+        )
+        figure = _framed(draw["points"], 0.38 * len(shown), left=0.15)
+        drawn.append(_drawn("points", figure, label, caption))
+    return drawn

@@ -7,15 +7,15 @@ import io
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 from xml.etree import ElementTree
 
 from ...audit.files import write_atomically
 from ...audit.records.suite import Checked, Suite
 from ..plain_text import visible
-from .figure_style import in_report_style, share_styles
-from .figures import figures_of
+from .figure_style import in_report_style
 from .forest_figure import forest
+from .plot import KINDS, figures_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -35,16 +35,9 @@ def svg(
 ) -> str:
     """Return the figure as an `<svg>` element for an HTML page; equal figures give equal text.
 
-    Parameters
-    ----------
-    figure : Figure
-    label : str
-        Text for screen readers.
-    prefix : str, optional
-        Prefix of every id, so that figures on one page do not clash; by default a hash of the figure.
-    sheet : dict, optional
-        Style sheet of the page, to which the figure's styles are added as classes with colours that follow the theme.
-        By default each element keeps its style, so that the figure can be used alone.
+    The label is for screen readers. A prefix, by default a hash of the figure, begins every id, so that figures on one
+    page do not clash. The figure's styles are added to the sheet of a page, as classes whose colours follow the theme;
+    without a sheet each element keeps its style, so that the figure can be used alone.
     """
     buffer = io.StringIO()
     figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
@@ -109,29 +102,12 @@ def _shorten(element: Element[Any], prefix: str, used: set[str], family: str) ->
             children += list(child)
         elif child.tag != "metadata" and (len(child) or child.tag not in ("g", "defs")):
             children.append(child)
-    _lift_style(element, children)
     element[:] = children
 
 
-def _lift_style(element: Element[Any], children: list[Element[Any]]) -> None:
-    """Move the common style of all markers in a group to the group."""
-    styles = {child.attrib.get("style") for child in children if child.tag == "use"}
-    if element.tag != "g" or "style" in element.attrib or len(children) < 3 or len(styles) != 1:
-        return
-    style = styles.pop()
-    if style and all(child.tag in ("use", "defs") for child in children):
-        element.attrib["style"] = style
-        for child in children:
-            child.attrib.pop("style", None)
-
-
-Drawing: TypeAlias = tuple[str, str]
-"""A caption and an SVG element."""
-
-
 @in_report_style
-def drawings_of(results: Sequence[Checked], sheet: dict[str, str]) -> list[list[Drawing]]:
-    """Return the drawings of each result, with distinct ids; their styles are added to the `sheet` of the page."""
+def drawings_of(results: Sequence[Checked], sheet: dict[str, str]) -> list[list[tuple[str, str]]]:
+    """Return captions and drawings of each result, with distinct ids; their styles are added to the `sheet`."""
     return [
         [
             (one.caption, svg(one.figure, label=one.label, prefix=f"a{index}-{place}-", sheet=sheet))
@@ -139,6 +115,47 @@ def drawings_of(results: Sequence[Checked], sheet: dict[str, str]) -> list[list[
         ]
         for index, result in enumerate(results, start=1)
     ]
+
+
+# Drawings on a page: shared CSS classes in place of repeated styles, and colours that follow the theme.
+
+THEMED: Final = {
+    "#000000": "--ink", "#ffffff": "--card", "#757575": "--grey", "#0072b2": "--blue", "#d55e00": "--vermillion",
+    "#009e73": "--green", "#9ccbe8": "--blue-fill", "#f2b88f": "--vermillion-fill", "#d0d0d0": "--grey-fill",
+    "#dddddd": "--grey-fill", "#f0c000": "--event", "#e0b000": "--event", "#cc79a7": "--purple",
+    "#e69f00": "--orange", "#56b4e9": "--sky",
+}  # fmt: skip
+"""The page's variable for each colour of a figure; the page defines the variables for light, dark and print."""
+
+_COLOUR: Final = re.compile(r"#[0-9a-fA-F]{6}\b")
+
+
+def _themed(colour: re.Match[str]) -> str:
+    name = THEMED.get(colour[0].lower())
+    return colour[0] if name is None else f"var({name})"
+
+
+def share_styles(root: ElementTree.Element[Any], sheet: dict[str, str]) -> None:
+    """Replace the styles of all elements by classes, and add the classes and their rules to `sheet`.
+
+    Styles that refer to an id of the drawing, such as a hatch, stay with their elements.
+    """
+    for element in root.iter():
+        style = element.attrib.pop("style", None)
+        if style is None:
+            continue
+        style = _COLOUR.sub(_themed, style)
+        name = f"s{hashlib.sha256(style.encode()).hexdigest()[:7]}"  # equal in every process that draws figures
+        if "url(" in style or sheet.setdefault(name, style) != style:  # two styles of one hash
+            element.attrib["style"] = style
+        else:
+            element.attrib["class"] = name
+
+
+def rules(sheet: dict[str, str]) -> str:
+    """The sheet as CSS."""
+    compact = ((name, style.replace(": ", ":").replace("; ", ";")) for name, style in sorted(sheet.items()))
+    return "\n".join(f".{name}{{{style}}}" for name, style in compact)
 
 
 # The figures of a suite as SVG files.
@@ -154,11 +171,11 @@ def save_figures(suite: Suite, folder: str | Path) -> list[Path]:
         Created if it does not exist; files with the same names are replaced.
     """
     folder = Path(folder)
-    texts = {"forest": standalone_svg(forest(suite))}
+    texts = {"forest": standalone_svg(forest(suite), label=KINDS["forest"][0])}
     for index, entry in enumerate(suite.entries, 1):
         name = "".join(char if char.isascii() and char.isalnum() else "-" for char in entry.name)[:60].strip("-")
         for place, one in enumerate(figures_of(entry.result), 1):
-            texts[f"{index:03d}-{name}-{place}"] = standalone_svg(one.figure)
+            texts[f"{index:03d}-{name}-{place}"] = standalone_svg(one.figure, label=one.label)
     written = []
     for name, text in texts.items():
         written.append(folder / f"{name}.svg")

@@ -12,21 +12,10 @@ from ...audit.records.suite import Entry, Scalar, Suite, rows
 from ...audit.results.audit_result import AuditResult
 from ...audit.results.canary_result import CanaryResult
 from ...audit.results.statement_result import StatementResult
+from .. import plain_text as plain
 from ..pages.audit_facts import place_of_mechanism
 from ..pages.markdown_page import escaped
 from ..pages.page_limits import IN_NO_AUDIT
-from ..plain_text import (
-    acceptance,
-    cautions,
-    counted,
-    false_alarms,
-    found,
-    held_together,
-    number,
-    prose,
-    verdict_counts,
-    visible,
-)
 from .results_files import ResultsFile, file_of_each, recorded, strict_json
 
 VERSION: Final = 1
@@ -38,28 +27,19 @@ READING: Final = (
 
 
 def card_data(suite: Suite, *, files: Sequence[ResultsFile] = (), today: datetime.date | None = None) -> dict[str, Any]:
-    """Return the contents of a privacy card as plain values.
-
-    Parameters
-    ----------
-    suite : Suite
-    files : sequence of ResultsFile
-        The files of the results, in order.
-    today : date, optional
-        Day on which acceptances are checked; by default the current day.
-    """
+    """Return the contents of a privacy card as plain values; the parameters are those of `sarif`."""
     day = today or datetime.date.today()
     if files:
         file_of_each(suite, files)
     entries = zip(suite.entries, told_apart(suite), rows(suite), strict=True)
     return {
         "privacy_card": VERSION,
-        "title": visible(suite.title),
+        "title": plain.visible(suite.title),
         "reading": READING.replace("*", ""),
         "results": [{"file": file.name, "sha256": file.sha256, "audits": file.entries} for file in files],
-        "verdicts": {verdict.value: count for verdict, count in verdict_counts(suite).items()},
-        "multiplicity": f"{held_together(suite)} Expected number of false alarms if every claim held: at most "
-        f"{false_alarms(suite):.2g}.",
+        "verdicts": {verdict.value: count for verdict, count in plain.verdict_counts(suite).items()},
+        "multiplicity": f"{plain.held_together(suite)} Expected number of false alarms if every claim held: at most "
+        f"{plain.false_alarms(suite):.2g}.",
         "not_examined_in_any_audit": list(IN_NO_AUDIT),
         "audits": [_card(entry, name, row, day) for entry, name, row in entries],
     }
@@ -88,11 +68,11 @@ def privacy_card(suite: Suite, *, files: Sequence[ResultsFile] = (), today: date
 def _card(entry: Entry, name: str, row: dict[str, Scalar], day: datetime.date) -> dict[str, Any]:
     result = entry.result
     card: dict[str, Any] = {
-        "name": visible(name),
+        "name": plain.visible(name),
         "verdict": result.verdict.value,
-        "sentence": prose(result.sentence),
-        "remarks": [prose(remark) for remark in result.remarks],
-        "cautions": [prose(one.text) for one in cautions(result)],
+        "sentence": plain.prose(result.sentence),
+        "remarks": [plain.prose(remark) for remark in result.remarks],
+        "cautions": [plain.prose(one.text) for one in plain.cautions(result)],
         **_subject(entry),
         "evidence": _evidence(entry),
         "implementation": _implementation(entry),
@@ -103,7 +83,7 @@ def _card(entry: Entry, name: str, row: dict[str, Scalar], day: datetime.date) -
     if entry.expected is not None:
         card["expected"] = entry.expected.value
     if entry.accepted is not None:
-        card["accepted"] = f"{prose(str(entry.accepted))} (status: {acceptance(entry, day)})"
+        card["accepted"] = f"{plain.prose(str(entry.accepted))} (status: {plain.acceptance(entry, day)})"
     return card
 
 
@@ -111,17 +91,20 @@ def _subject(entry: Entry) -> dict[str, Any]:
     """What the audit is about: the claim with its unit and neighbours, or the statement."""
     result = entry.result
     if isinstance(result, StatementResult):
-        return {"statement": prose(result.statement), "claim": "none; a statement is not a privacy claim"}
+        return {"statement": plain.prose(result.statement), "claim": "none; a statement is not a privacy claim"}
     if isinstance(result, AuditResult):
         pair = result.pair
-        unit, adjacency = visible(pair.unit) or "not stated", visible(pair.adjacency)
-        checked = prose(pair.doubt) or f"{visible(pair.x)} and {visible(pair.y)}: {visible(pair.difference)}"
+        unit, adjacency = plain.visible(pair.unit) or "not stated", plain.visible(pair.adjacency)
+        checked = (
+            plain.prose(pair.doubt)
+            or f"{plain.visible(pair.x)} and {plain.visible(pair.y)}: {plain.visible(pair.difference)}"
+        )
         more: dict[str, Any] = {"distance": pair.distance, "pair_checked": checked}
     else:
-        unit, adjacency, more = "one canary", f"{visible(result.adjacency)}, of one canary", {}
+        unit, adjacency, more = "one canary", f"{plain.visible(result.adjacency)}, of one canary", {}
     return {
-        "claim": visible(str(result.claim)),
-        "claim_source": visible(result.claim_source) or "not stated",
+        "claim": plain.visible(str(result.claim)),
+        "claim_source": plain.visible(result.claim_source) or "not stated",
         "unit_of_privacy": unit,
         "adjacency": adjacency,
         **more,
@@ -133,40 +116,42 @@ def _evidence(entry: Entry) -> list[str]:
     result = entry.result
     alpha = f"error probability {result.alpha:g} ({percent(1 - result.alpha)} confidence)"
     if isinstance(result, StatementResult):
-        numbers = counted(len(result.points), "number")
-        return [f"{numbers} in {result.runs:,} runs, {alpha}", f"intervals: {visible(result.method)}"]
+        numbers = plain.counted(len(result.points), "number")
+        return [f"{numbers} in {result.runs:,} runs, {alpha}", f"intervals: {plain.visible(result.method)}"]
     if isinstance(result, CanaryResult):
         return [
-            f"{counted(result.canaries, 'canary')} in {counted(result.runs, 'training run')}, {alpha}",
-            f"lower bound {found(result)}; if every guess had been correct, "
-            f"{visible(result.claim.describe_parameter(result.ceiling))}",
-            *([] if result.resolution is None else [visible(result.detectable_in_words)]),
+            f"{plain.counted(result.canaries, 'canary')} in {plain.counted(result.runs, 'training run')}, {alpha}",
+            f"lower bound {plain.found(result)}; if every guess had been correct, "
+            f"{plain.visible(result.claim.describe_parameter(result.max_attainable_bound))}",
+            *([] if result.min_detectable_excess is None else [plain.visible(result.detectable_in_words)]),
         ]
     if result.findings:
         return [f"{result.runs:,} runs on each dataset; a failed health check leaves no bound"]
     by = "by the event" if result.stopped is None or result.is_closed else "by bets, the last of them on the event"
     return [
         f"{result.runs:,} runs on each dataset, {alpha}",
-        f"lower bound {found(result)} {by}: {visible(result.event_in_words)}",
-        *([] if result.resolution is None else [visible(result.detectable_in_words)]),
+        f"lower bound {plain.found(result)} {by}: {plain.visible(result.event_in_words)}",
+        *([] if result.min_detectable_excess is None else [plain.visible(result.detectable_in_words)]),
     ]
 
 
 def _implementation(entry: Entry) -> dict[str, Any]:
     """The code that was run, as far as it is recorded."""
     result = entry.result
-    known: dict[str, Any] = {"versions": {visible(name): visible(version) for name, version in result.versions}}
+    known: dict[str, Any] = {
+        "versions": {plain.visible(name): plain.visible(version) for name, version in result.versions}
+    }
     if not isinstance(result, StatementResult):
-        known = {"mechanism": visible(result.mechanism, 300), **known}
+        known = {"mechanism": plain.visible(result.mechanism, 300), **known}
     code = result.provenance
     if code is not None:
-        known |= {"code": visible(code.where)}
+        known |= {"code": plain.visible(code.where)}
         parts = {"package": code.package, "fingerprint": code.fingerprint}
-        known |= {name: visible(text) for name, text in parts.items() if text}
+        known |= {name: plain.visible(text) for name, text in parts.items() if text}
     place = place_of_mechanism(entry)
     known["source"] = "not recorded"
     if place is not None:
-        known["source"] = {"file": visible(place.file), "line": place.line, "sha256": place.sha256}
+        known["source"] = {"file": plain.visible(place.file), "line": place.line, "sha256": place.sha256}
     return known
 
 
@@ -183,9 +168,9 @@ def _not_examined(entry: Entry) -> tuple[str, ...]:
     pairs = "every other pair of neighbours"
     if result.searched:
         pairs = "every pair of neighbours other than the one that the search chose"
-    bits = () if result.bits is not False else ("the low bits of floating-point outputs",)
-    silenced = tuple(f"the health check {visible(name)}, which was silenced" for name in result.ignored)
-    return (pairs, "every event other than the tested ones", *bits, *silenced, "claims at other distances")
+    leaks = () if result.floating_point != "ignore" else ("floating-point leaks of outputs",)
+    silenced = tuple(f"the health check {plain.visible(name)}, which was silenced" for name in result.ignored)
+    return (pairs, "every event other than the tested ones", *leaks, *silenced, "claims at other distances")
 
 
 # A privacy card as Markdown for people.
@@ -230,10 +215,10 @@ def _table(audits: Sequence[dict[str, Any]]) -> str:
     names = ("audit", "claim", "unit of privacy", "verdict", "detectable excess", "read with")
     rows = [f"| {' | '.join(names)} |", f"|{'---|' * len(names)}"]
     for one in audits:
-        unit, excess = one.get("unit_of_privacy", "–"), one["recorded"].get("resolution")
+        unit, excess = one.get("unit_of_privacy", "–"), one["recorded"].get("min_detectable_excess")
         accepted = [f"accepted: {one['accepted']}"] if "accepted" in one else []
         read_with = "; ".join([*accepted, *one["cautions"]]) or "–"
-        cells = (one["name"], one["claim"], unit, one["verdict"], number(excess), read_with)
+        cells = (one["name"], one["claim"], unit, one["verdict"], plain.number(excess), read_with)
         rows.append(f"| {' | '.join(map(_text, cells))} |")
     return "\n".join(rows)
 
@@ -247,20 +232,11 @@ def _section(one: dict[str, Any]) -> str:
     ):  # fmt: skip
         if name in one:
             facts.append((title, f"{one[name]:g}" if isinstance(one[name], float) else one[name]))
-    facts.append(("Accounting", one["accounting"]))
-    facts += [
-        ("Implementation", _code_line(one["implementation"])),
-        ("Repeat with", one["recorded"]["repeat"]),
-    ]
+    facts += [("Accounting", one["accounting"]), ("Implementation", _code_line(one["implementation"]))]
+    facts.append(("Repeat with", one["recorded"]["repeat"]))
     parts = [f"### {_text(one['name'])}", _list(f"**{title}:** {_text(value)}" for title, value in facts)]
-    for title, name in (
-        ("Remarks", "remarks"),
-        ("Examined", "evidence"),
-        ("Not examined", "not_examined"),
-    ):
-        texts = one[name]
-        if texts:
-            parts += [f"**{title}**", _list(map(_text, texts))]
+    for title, name in (("Remarks", "remarks"), ("Examined", "evidence"), ("Not examined", "not_examined")):
+        parts += [f"**{title}**", _list(map(_text, one[name]))] if one[name] else []
     return "\n\n".join(parts)
 
 

@@ -24,12 +24,12 @@ _LONG: Final = 2_000
 _COLUMNS: Final = (
     "kind", "mechanism", "claim", "claim_type", "claim_source", "parameter_name", "claimed_parameter", "adjacency",
     "unit", "distance", "difference", "doubt", "verdict", "expected", "bound", "estimate", "alpha", "pvalue",
-    "adjusted_pvalue", "resolution", "power", "event", "more_likely_on", "count_x", "runs_x", "count_y", "runs_y",
-    "quantity", "at", "lower", "upper", "low", "high", "coins", "canaries", "included", "guesses", "right_guesses",
-    "ceiling", "runs", "pilot_runs", "stopped", "seed", "is_reproducible", "low_bits", "findings", "notes", "accepted",
-    "provenance", "versions",
+    "adjusted_pvalue", "min_detectable_excess", "power", "event", "more_likely_on", "count_x", "runs_x", "count_y",
+    "runs_y", "quantity", "at", "lower", "upper", "low", "high", "inclusion", "canaries", "included", "guesses",
+    "right_guesses", "max_attainable_bound", "runs", "pilot_runs", "stopped", "seed", "is_reproducible",
+    "floating_point_leak", "findings", "notes", "accepted", "provenance", "versions",
 )  # fmt: skip
-_OF_COUNTS: Final = frozenset({"bound", "estimate", "pvalue", "resolution"})
+_OF_COUNTS: Final = frozenset({"bound", "estimate", "pvalue", "min_detectable_excess"})
 """What a failed health check leaves without a meaning."""
 
 

@@ -17,8 +17,9 @@ from urllib.parse import unquote
 from ...audit.claims.claim import Claim, GroupClaim
 from ...audit.records.json_codec import told_apart
 from ...audit.records.suite import Checked, Entry, Scalar, Suite, rows
-from ...audit.results.audit_result import AuditResult, Verdict
+from ...audit.results.audit_result import AuditResult
 from ...audit.results.statement_result import StatementResult
+from ...audit.results.verdict import Verdict
 from ..pages.audit_facts import (
     INSTALLED,
     SOURCE_ROOT,
@@ -32,7 +33,7 @@ from ..pages.audit_facts import (
 from ..plain_text import APART, cautions, prose, stated, visible
 from .results_files import ResultsFile, file_of_each, recorded, strict_json
 
-# The rules of SARIF files: one for each family of claims, one for statements, one for low bits.
+# The rules of SARIF files: one for each family of claims, one for statements, one for floating-point leaks.
 
 _FAMILIES: Final = {
     "PureDP": ("pure differential privacy (ε)", "Pr[M(x) ∈ S] ≤ e^ε Pr[M(y) ∈ S]"),
@@ -50,7 +51,7 @@ _FAMILIES: Final = {
 }
 """Name and boundary of each family, by the name of its type."""
 
-STATEMENT, LOW_BITS = "Statement", "LowBits"
+STATEMENT, LEAK = "Statement", "FloatingPointLeak"
 
 _HELP: Final = (
     "An audit runs the mechanism on two datasets and tests whether the observed counts of one event contradict the "
@@ -59,6 +60,22 @@ _HELP: Final = (
     "that the claim is not refuted on this pair by this event. It does not say that the claim is true. A result of "
     "kind review says the same with a caution, such as a detectable excess larger than the claim."
 )
+_OTHERS: Final = {
+    STATEMENT: (
+        "Statement about a mechanism",
+        "Audited: whether the interval of every number of the statement meets the range that the statement allows.",
+        "A statement is refuted if an interval lies outside the range that it allows; all intervals hold together "
+        "with probability 1 − alpha. A statement is not a privacy claim.",
+    ),
+    LEAK: (
+        "Floating-point leaks",
+        "Examined: whether the last digits or the sign of zero of the outputs of the pilot runs contradict the claim.",
+        "The verdict of the audit is about values. This warning is about the floating-point representation of the "
+        "outputs, examined in the pilot runs; audit with floating_point='test' for a verdict, or release rounded "
+        "outputs.",
+    ),
+}
+"""Name, description and help of the rules that are not about a claim."""
 
 
 def rule_id(result: Checked) -> str:
@@ -80,35 +97,16 @@ def family(claim: Claim) -> str:
 
 def rule(name: str) -> dict[str, Any]:
     """Return the reporting descriptor of a rule."""
-    if name == STATEMENT:
-        short = "Statement about a mechanism"
-        full = (
-            "Audited: whether the interval of every number of the statement meets the range that the statement allows."
-        )
-        text = (
-            "A statement is refuted if an interval lies outside the range that it allows; all intervals hold together "
-            "with probability 1 − alpha. A statement is not a privacy claim."
-        )
-    elif name == LOW_BITS:
-        short = "Low bits of floating-point outputs"
-        full = (
-            "Examined: whether the low bits or the sign of zero of the outputs of the pilot runs contradict the claim."
-        )
-        text = (
-            "The verdict of the audit is about values. This warning is about the floating-point representation of the "
-            "outputs, examined in the pilot runs; audit with bits=True for a verdict, or release rounded outputs."
-        )
-    else:
-        title, boundary = _FAMILIES.get(name, (f"the type {name}", "the boundary of the claim"))
-        short, full, text = f"Claim of {title}", f"Audited claim: {boundary}, for all events S.", _HELP
-        if name not in ("PureDP", "ApproxDP"):
-            full = f"Audited claim: {boundary}."
+    title, boundary = _FAMILIES.get(name, (f"the type {name}", "the boundary of the claim"))
+    events = ", for all events S" * (name in ("PureDP", "ApproxDP"))
+    of_claim = (f"Claim of {title}", f"Audited claim: {boundary}{events}.", _HELP)
+    short, full, text = _OTHERS.get(name, of_claim)
     return {
         "id": name,
         "shortDescription": {"text": short},
         "fullDescription": {"text": full},
         "help": {"text": text},
-        "defaultConfiguration": {"level": "warning" if name == LOW_BITS else "error"},
+        "defaultConfiguration": {"level": "warning" if name == LEAK else "error"},
         "properties": {"tags": ["privacy", "differential-privacy"]},
     }
 
@@ -123,11 +121,7 @@ _MOST_RELATED: Final = 100  # places of one result that code scanning shows
 
 
 def sarif(
-    suite: Suite,
-    *,
-    files: Sequence[ResultsFile] = (),
-    code_scanning: bool = False,
-    today: datetime.date | None = None,
+    suite: Suite, *, files: Sequence[ResultsFile] = (), code_scanning: bool = False, today: datetime.date | None = None
 ) -> str:
     """Return the suite as SARIF 2.1.0; the same results give the same text.
 
@@ -135,10 +129,10 @@ def sarif(
     inconclusive audit the level ``warning``, and a claim that is not refuted the kind ``pass``, which says nothing
     beyond the pair and the event tested. The kind is ``review`` instead if the pair is doubtful, health checks were
     silenced, no loss was visible, or the detectable excess is larger than the claim. An unmet expectation is a warning
-    too. A warning about low bits is a result of a rule of its own. The location is the mechanism: file and line if the
-    results record them, and its qualified name. Lines that a replay found are related locations. Partial fingerprints
-    depend on the audit's name, its claim and its neighbours, and on no draw, so that a finding keeps its identity from
-    run to run. Accepted and expected refutations are suppressed.
+    too. A warning of a floating-point leak is a result of a rule of its own. The location is the mechanism: file and
+    line if the results record them, and its qualified name. Lines that a replay found are related locations. Partial
+    fingerprints depend on the audit's name, its claim and its neighbours, and on no draw, so that a finding keeps its
+    identity from run to run. Accepted and expected refutations are suppressed.
 
     Parameters
     ----------
@@ -203,40 +197,43 @@ def _result(
     result = entry.result
     kind, level = "fail", "error" if result.is_refuted else "warning"
     if result.verdict is Verdict.NOT_REFUTED and entry.is_met:
-        needs_review = any(one.kind != "low bits" for one in cautions(result))  # low bits are a result of their own
+        needs_review = any(one.kind != "floating-point leak" for one in cautions(result))  # it is a result of their own
         kind, level = "review" if needs_review else "pass", "none"
     related = _related(entry)
-    return {
-        "ruleId": rule_id(result),
-        "kind": kind,
-        "level": level,
+    return _finding(entry, name, rule_id(result), places, kind=kind, level=level) | {
         "message": {"text": _words(entry, name, related)},
-        "locations": list(places),
         "relatedLocations": related,
-        "partialFingerprints": {"auditedClaim/v1": _fingerprint(entry, name, rule_id(result))},
         "suppressions": _suppressions(entry, day),
         "properties": recorded(entry, row),
     }
 
 
+def _finding(
+    entry: Entry, name: str, rule_name: str, places: tuple[dict[str, Any], ...], *, kind: str, level: str
+) -> dict[str, Any]:
+    """What every result has; its message and its properties are added."""
+    return {
+        "ruleId": rule_name,
+        "kind": kind,
+        "level": level,
+        "message": {},
+        "locations": list(places),
+        "relatedLocations": [],
+        "partialFingerprints": {"auditedClaim/v1": _fingerprint(entry, name, rule_name)},
+        "suppressions": [],
+    }
+
+
 def _low_bits(entry: Entry, name: str, places: tuple[dict[str, Any], ...]) -> list[dict[str, Any]]:
-    """The result of a warning about low bits, if there is one."""
+    """The result of a warning of a floating-point leak, if there is one."""
     result = entry.result
-    if not isinstance(result, AuditResult) or result.low_bits is None:
+    if not isinstance(result, AuditResult) or result.floating_point_leak is None:
         return []
-    return [
-        {
-            "ruleId": LOW_BITS,
-            "kind": "fail",
-            "level": "warning",
-            "message": {"text": _message(f"{visible(name)}: {prose(str(result.low_bits))}")},
-            "locations": list(places),
-            "relatedLocations": [],
-            "partialFingerprints": {"auditedClaim/v1": _fingerprint(entry, name, LOW_BITS)},
-            "suppressions": [],
-            "properties": {"claim": visible(str(result.claim)), "seed": result.seed, "runs": result.runs},
-        }
-    ]
+    own = {
+        "message": {"text": _message(f"{visible(name)}: {prose(str(result.floating_point_leak))}")},
+        "properties": {"claim": visible(str(result.claim)), "seed": result.seed, "runs": result.runs},
+    }
+    return [_finding(entry, name, LEAK, places, kind="fail", level="warning") | own]
 
 
 def _words(entry: Entry, name: str, related: list[dict[str, Any]]) -> str:
@@ -248,17 +245,14 @@ def _words(entry: Entry, name: str, related: list[dict[str, Any]]) -> str:
     else:
         pair = result.pair.adjacency if isinstance(result, AuditResult) else f"{result.adjacency} of one canary"
         parts.append(f"Claim: {visible(stated(result))} ({visible(pair)}).")
-    apart = f"WARNING: {result.low_bits}" if isinstance(result, AuditResult) else ""  # a separate result
+    apart = f"WARNING: {result.floating_point_leak}" if isinstance(result, AuditResult) else ""  # a separate result
     parts += [_ended(prose(remark)) for remark in result.remarks if remark != apart]
     parts += [_ended(prose(f"WARNING: {one.text}")) for one in cautions(result) if one.kind in APART]
     if not entry.is_met and entry.expected is not None:
         parts.append(f"Expected: {entry.expected.value}.")
     if entry.replay is not None:
         parts.append(_ended(f"Replay: {prose(entry.replay.sentence)}"))
-    text = _message(" ".join(parts))
-    if related:
-        text += "".join(f" [{_link(place)}]({place['id']})" for place in related)
-    return text
+    return _message(" ".join(parts)) + "".join(f" [{_link(place)}]({place['id']})" for place in related)
 
 
 def _ended(text: str) -> str:
@@ -352,13 +346,14 @@ def _for_code_scanning(result: dict[str, Any]) -> dict[str, Any]:
 
 def _artifacts(suite: Suite, files: Sequence[ResultsFile]) -> list[dict[str, Any]]:
     """The files of results and the sources of mechanisms, with their hashes."""
-    known: dict[tuple[str, str, str], str] = {(uri_of(file.name), SOURCE_ROOT, file.sha256): "" for file in files}
+    known: dict[tuple[str, str, str], str] = {
+        (uri_of(file.name), SOURCE_ROOT, file.sha256): "attachment" for file in files
+    }
     for entry in suite.entries:
         place = place_of_mechanism(entry)
         if place is not None:
             known.setdefault((place.uri, place.root, place.sha256), "analysisTarget")
     return [
-        {"location": {"uri": uri, "uriBaseId": root}, "hashes": {"sha-256": digest}}
-        | ({"roles": [role]} if role else {"roles": ["attachment"]})
+        {"location": {"uri": uri, "uriBaseId": root}, "hashes": {"sha-256": digest}, "roles": [role]}
         for (uri, root, digest), role in known.items()
     ]

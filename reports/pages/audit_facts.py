@@ -1,4 +1,4 @@
-"""The facts that a report lists for one audit or statement: names and values as safe text."""
+"""What reports say of one result apart from its numbers: its card, its source, and the call that repeats it."""
 
 from __future__ import annotations
 
@@ -13,36 +13,22 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from ...audit.claims.claim import GroupClaim
-from ...audit.printing import percent
 from ...audit.records.suite import Checked, Entry, ReplayRow, Suite
-from ...audit.results.audit_result import AuditResult, SequentialResult, least_in_words
+from ...audit.results.audit_result import AuditResult, SequentialResult
 from ...audit.results.canary_result import CanaryResult
 from ...audit.results.statement_result import StatementResult
+from ...audit.results.verdict import Verdict
 from ...audit.results.worst_pair import WorstPair
 from ...audit.sampling.object_identity import ELSEWHERE
 from ...audit.sampling.pilot_and_batch_sizes import are_of_one_session
-from ..plain_text import (
-    canaries_in_words,
-    canary_facts,
-    error_budget,
-    exact,
-    exact_text,
-    expectation,
-    lines_below,
-    number,
-    other_way,
-    p_text,
-    runs_made,
-    visible,
-)
+from .. import plain_text as plain
 
 if TYPE_CHECKING:
     from ...audit.results.result import Result
 
 # The card of a result in a notebook: the verdict, what must be read with it, and figures.
 
-_COLOURS = {"REFUTED": "#D55E00", "DIFFERENT": "#D55E00", "INCONCLUSIVE": "#757575"}
-_OTHERWISE = "#0072B2"
+_SAME = {"DIFFERENT": "REFUTED", "INCONCLUSIVE": "INCONCLUSIVE", "REFUTED": "REFUTED"}
 _BOX = (
     "max-width:46em;padding:.6em 1em;border:1px solid #ccc;border-left:6px solid {};border-radius:4px;"
     "background:#fff;color:#111;font:14px/1.45 sans-serif"
@@ -52,19 +38,19 @@ _REMARKS = "white-space:pre-wrap;margin:.4em 0;background:none;color:inherit"
 
 def card(result: Result) -> str:
     """Return HTML without scripts or external resources; figures need matplotlib and are left out without it."""
-    told = [f"  {remark}" for remark in result.remarks] + lines_below(result)
-    sentence, *remarks = [html.escape(visible(line, 2_000)) for line in (result.sentence, *told)]
-    colour = _COLOURS.get(result.verdict.name, _OTHERWISE)
+    told = [f"  {remark}" for remark in result.remarks] + plain.lines_below(result)
+    sentence, *remarks = [
+        html.escape(plain.visible(line, 2_000)) for line in (getattr(result, "headline", result.sentence), *told)
+    ]
+    colour = plain.COLOUR[Verdict[_SAME.get(result.verdict.name, "NOT_REFUTED")]]
     parts = [f'<div style="{_BOX.format(colour)}"><strong>{sentence}</strong>']
     if remarks:
         parts.append(f'<pre style="{_REMARKS}">{chr(10).join(remarks)}</pre>')
-    if isinstance(result, AuditResult):
-        parts += [f"<div>{html.escape(visible(line, 2_000))}</div>" for line in result.evidence.splitlines()]
+    shown = result.evidence.splitlines() if isinstance(result, AuditResult) else []
     if isinstance(result, CanaryResult):
-        shown = [
-            f"{name}: {value}" for name, value in canary_facts(result) if name in ("canaries", "guesses", "ceiling")
-        ]
-        parts += [f"<div>{html.escape(line)}</div>" for line in shown]
+        facts = dict(plain.canary_facts(result))
+        shown = [f"{name}: {facts[name]}" for name in ("canaries", "guesses", "at most")]
+    parts += [f"<div>{html.escape(plain.visible(line, 2_000))}</div>" for line in shown]
     drawn = result.audit if isinstance(result, WorstPair) else result
     if isinstance(drawn, Checked) and find_spec("matplotlib") is not None:
         parts += [f'<div style="margin-top:.5em;max-width:30em">{figure}</div>' for figure in _figures(drawn)]
@@ -73,8 +59,8 @@ def card(result: Result) -> str:
 
 def _figures(result: Checked) -> list[str]:
     """The row of the forest plot, and the figure that says most."""
-    from ..figures.figures import figures_of
     from ..figures.forest_figure import forest
+    from ..figures.plot import figures_of
     from ..figures.svg_figure import svg
 
     found = [svg(drawn.figure, label=drawn.label) for drawn in figures_of(result)[:1]]
@@ -172,145 +158,7 @@ def logical_name(entry: Entry) -> str:
     return str(getattr(entry.result, "mechanism", "") or entry.name)
 
 
-Facts = list[tuple[str, str]]
 _POWER = 0.95  # default of `check`
-_BITS = {
-    True: "included in the verdict",
-    False: "not examined; the verdict is about values",
-    "warn": "examined in the pilot for a warning; the verdict is about values",
-}
-_ANSWERS = {
-    "both": "in for scores above the median, out for those below it, from the farthest score on",
-    "in": "in, from the highest score on",
-    "out": "out, from the lowest score on",
-    "pairs": "which canary of a pair is in, from the largest difference of scores on",
-}
-_THEOREMS = {
-    "betting": "bets: theorem 1 of docs/proofs/canaries.md",
-    "counts": "counts: theorem 2 of docs/proofs/canaries.md",
-    "steinke": "counts: Steinke, Nasr & Jagielski (2023), Theorem 5.2",
-    "f-dp": "trade-off curve: theorem 3 of docs/proofs/canaries.md, after Mahloujifar, Melis & Chaudhuri (2024)",
-}
-_WHY_STOPPED = {
-    "refuted": "the claim was refuted",
-    "runs": "all runs were done",
-    "time": "the time limit was reached",
-    "request": "a request to stop",
-}
-
-
-def facts(entry: Entry) -> Facts:
-    """Names and values of an entry, in reading order."""
-    result = entry.result
-    if isinstance(result, CanaryResult):
-        own = _of_canaries(entry, result)
-    else:
-        own = _of_statement(entry, result) if isinstance(result, StatementResult) else _of_audit(entry, result)
-    shared = [("Repeat with", visible(repetition(entry), 2_000))]
-    if entry.expected is not None:
-        shared.append(("Expectation", expectation(entry)))
-    environment = {name: value for name, value in result.environment.items() if name not in ("repeat", "source")}
-    if environment:
-        shared.append(("Time and machine", "; ".join(f"{name} {value}" for name, value in in_words(environment))))
-    return own + shared
-
-
-def _of_audit(entry: Entry, result: AuditResult) -> Facts:
-    pair, claim, place = result.pair, result.claim, place_of_mechanism(entry)
-    if result.findings:
-        excess = ["not stated, because a health check failed"]
-    else:
-        excess = [result.detectable_in_words.removeprefix("minimum detectable excess: ")]
-    if result.requested_resolution is not None:
-        excess.insert(1, f"requested: {number(result.requested_resolution)}")
-    counted = runs_made(result)
-    if result.stopped is not None:
-        batches = f"in {len(result.interim_analyses):,} batches, " if result.interim_analyses else ""
-        counted = f"{result.runs:,} on each dataset, {batches}until {_WHY_STOPPED[result.stopped]}"
-        counted += "; the event was chosen early and is tested on the runs after that" * result.is_closed
-    provenance = "not recorded" if result.provenance is None else str(result.provenance)
-    lower = visible(f"{least_in_words(claim, result.bound)} at {percent(1 - result.alpha)} confidence")
-    pvalue = p_text(result.pvalue)
-    if result.findings:
-        lower = "none, because a health check failed and the sampling error is unknown"
-        pvalue = "not stated, because a health check failed"
-    source = "from the same counts, without a guarantee"
-    if result.stopped is not None and not result.is_closed:
-        source = "biased upward, because the counts include the runs on which the event was learned"
-    return [
-        ("Mechanism", visible(result.mechanism, 300)),
-        ("Code", visible(provenance)),
-        *([("Source", f"{visible(place.file)}:{place.line}")] if place is not None else []),
-        *_of_claim(entry, result),
-        ("Unit of privacy", visible(pair.unit) or "not stated"),
-        ("Adjacency", f"{visible(pair.adjacency)}; distance {number(pair.distance)}"),
-        ("Lower bound", lower),
-        ("Detectable excess", "; ".join(filter(None, excess))),
-        ("Dataset x", visible(pair.x)),
-        ("Dataset y", visible(pair.y)),
-        ("Difference", visible(pair.difference)),
-        ("Event", visible(str(result.event))),
-        ("Observed", visible("; ".join(filter(None, (result.event_in_words, other_way(result)))))),
-        *([] if result.opposite is None else [("Guesses", str(result.opposite.guesses))]),
-        ("Estimate", f"{number(result.estimate)} ({source})"),
-        *([] if entry.exact is None else [("Exact value", f"{exact_text(entry)} on this pair")]),
-        ("p-value of the claim", pvalue),
-        ("Error budget", visible(error_budget(result))),
-        ("Low bits of floats", _BITS[result.bits]),
-        ("Runs", counted),
-        ("Seed", _seed(result)),
-    ]
-
-
-def _of_claim(entry: Entry, result: AuditResult | CanaryResult) -> Facts:
-    claim = result.claim
-    stated_by = f"the statement of {visible(entry.experiment, 100)}" if entry.experiment else "the caller"
-    return [
-        ("Claim", visible(f"{claim} ({claim.parameter_name} {number(claim.parameter)})")),
-        ("Source of the claim", visible(result.claim_source) or stated_by),
-    ]
-
-
-def _seed(result: AuditResult) -> str:
-    return (
-        f"{result.seed}{'' if result.is_reproducible else f'; not reproducible, because {result.why_not_reproducible}'}"
-    )
-
-
-def _of_statement(entry: Entry, result: StatementResult) -> Facts:
-    known = [("Code", visible(str(result.provenance)))] if result.provenance is not None else []
-    return [
-        ("Statement", visible(result.statement)),
-        *known,
-        (
-            "Intervals",
-            f"{visible(result.method)}; all intervals hold together with {percent(1 - result.alpha)} confidence",
-        ),
-        *([] if exact(entry) is None else [("Exact value", number(exact(entry)))]),
-        ("Runs", f"{result.runs:,} on each dataset"),
-        ("Seed", str(result.seed)),
-    ]
-
-
-def _of_canaries(entry: Entry, result: CanaryResult) -> Facts:
-    claim, words = result.claim, result.detectable_in_words.removeprefix("minimum detectable excess: ")
-    lower = f"{least_in_words(claim, result.bound)} at {percent(1 - result.alpha)} confidence"
-    return [
-        ("Training", visible(result.mechanism, 300)),
-        *_of_claim(entry, result),
-        ("Adjacency", f"{visible(result.adjacency)}, of one canary"),
-        ("Lower bound", visible(lower)),
-        ("Ceiling", visible(f"{claim.describe_parameter(result.ceiling)} if every guess had been correct")),
-        ("Detectable excess", visible(words)),
-        ("Canaries", canaries_in_words(result)),
-        ("Answers", _ANSWERS["pairs" if result.coins == "fixed" else result.guesses.said]),
-        ("Guesses", f"{result.guesses_in_words} ({result.carried.kind})"),
-        *([] if entry.exact is None else [("Exact value", exact_text(entry))]),
-        ("p-value of the claim", p_text(result.pvalue)),
-        ("Theorems", "; ".join(_THEOREMS[kind] for kind in dict.fromkeys(test.kind for test in result.tests))),
-        ("Error budget", visible(error_budget(result))),
-        ("Seed", f"{result.seed}, for the order of equal scores"),
-    ]
 
 
 def repetition(entry: Entry) -> str:
@@ -344,18 +192,16 @@ def repetition(entry: Entry) -> str:
             options["sequential"] = True
             if isinstance(result, SequentialResult) and not result.final_alpha:
                 options["seconds"] = math.inf
-        if result.cells is not None:
-            options["cells"] = result.cells.asked or len(result.cells.names)
-    if result.requested_resolution is not None:
-        options["resolution"] = result.requested_resolution
-    if result.power != _POWER:
-        options["power"] = result.power
-    if result.ignored:
-        options["ignore"] = result.ignored
-    if result.bits != "warn":
-        options["bits"] = result.bits
-    call = f"{function}({datasets}, {', '.join(f'{name}={_in_python(value)}' for name, value in options.items())})"
-    if result.interim_analyses and not are_of_one_session([look.runs for look in result.interim_analyses]):
+        if result.bins is not None:
+            options["bins"] = result.bins.asked or len(result.bins.names)
+    options |= {
+        "detect": result.detect,
+        "power": result.power if result.power != _POWER else None,
+        "ignore": result.ignored or None,
+        "floating_point": result.floating_point if result.floating_point != "warn" else None,
+    }
+    call = f"{function}({datasets}, {_in_python(options)})"
+    if result.interim_analyses and not are_of_one_session([each.runs for each in result.interim_analyses]):
         call += "  # in one session; this audit ran in several, with other batches"
     elif result.searched:
         call += "  # with the domain and the search_runs of the search"
@@ -364,21 +210,27 @@ def repetition(entry: Entry) -> str:
 
 def _of_training(result: CanaryResult) -> str:
     """The call on the same scores, with the tests that were made."""
-    options: dict[str, Any] = {"claim": result.claim, "alpha": result.alpha, "seed": result.seed, "coins": result.coins}
-    if result.coins == "independent":
-        options |= {"probability": result.guesses.probability, "say": result.guesses.said}
+    options: dict[str, Any] = {
+        "claim": result.claim,
+        "alpha": result.alpha,
+        "seed": result.seed,
+        "inclusion": result.inclusion,
+    }
+    if result.inclusion == "independent":
+        options |= {"probability": result.guesses.probability, "guess": result.guesses.said}
     options["adjacency"] = result.adjacency
     kinds = {test.kind for test in result.tests}
     if len(kinds) == 1:  # bets and counts together are the default
         options["method"] = result.tests[0].kind
         if kinds != {"betting"}:
             options["guesses"] = [test.guesses for test in result.tests]
-    call = ", ".join(f"{name}={_in_python(value)}" for name, value in options.items())
-    return f"check_canaries(scores, included, {call})"
+    return f"check_canaries(scores, included, {_in_python(options)})"
 
 
-def _in_python(value: Any) -> str:
-    return "float('inf')" if value == math.inf else repr(value)
+def _in_python(options: Mapping[str, Any]) -> str:
+    """Options as in a call, without those that are None."""
+    shown = {name: "float('inf')" if value == math.inf else repr(value) for name, value in options.items()}
+    return ", ".join(f"{name}={text}" for name, text in shown.items() if options[name] is not None)
 
 
 def _is_one_command(text: str) -> bool:
@@ -390,21 +242,22 @@ def _is_one_command(text: str) -> bool:
     return words[:1] in (["pytest"], ["dpaudit"]) and shlex.join(words) == text
 
 
-def in_words(environment: Mapping[str, Any]) -> Facts:
+def in_words(environment: Mapping[str, Any], *left_out: str) -> list[tuple[str, str]]:
     """Names and values of an environment, with a line for each of several values."""
-    named = ((visible(str(name), 60).replace("_", " "), value) for name, value in environment.items())
-    return [(name, _value(each)) for name, value in named for each in (value if _is_several(value) else [value])]
-
-
-def _is_several(value: Any) -> bool:
-    return isinstance(value, (list, tuple)) and any(isinstance(part, Mapping) for part in value)
+    kept = [(str(name), value) for name, value in environment.items() if name not in left_out]
+    named = ((plain.visible(name, 60).replace("_", " "), value) for name, value in kept)
+    found = []
+    for name, value in named:
+        is_several = isinstance(value, (list, tuple)) and any(isinstance(part, Mapping) for part in value)
+        found += [(name, _value(each)) for each in (value if is_several else [value])]
+    return found
 
 
 def _value(value: Any) -> str:
     if isinstance(value, float):
-        return number(value)
+        return plain.number(value)
     if isinstance(value, Mapping):
         return "; ".join(f"{name} {shown}".strip() for name, shown in in_words(value) if shown)
     if isinstance(value, (list, tuple)):
-        return visible(" ".join(map(str, value)), 2_000)
-    return visible(str(value), 2_000)
+        return plain.visible(" ".join(map(str, value)), 2_000)
+    return plain.visible(str(value), 2_000)

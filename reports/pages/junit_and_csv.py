@@ -11,8 +11,9 @@ from xml.etree import ElementTree
 
 from ...audit.extras import require
 from ...audit.records.suite import COLUMNS, Entry, Scalar, Suite, rows
-from ...audit.results.audit_result import AuditResult, Verdict
+from ...audit.results.audit_result import AuditResult
 from ...audit.results.canary_result import CanaryResult
+from ...audit.results.verdict import Verdict
 from ..plain_text import found, lines, missing, prose, visible
 
 if TYPE_CHECKING:
@@ -31,9 +32,9 @@ _FORMULA = re.compile(r"""(?:^|(?<=;))(?=[\s"]*[=+\-@＝＋－＠])|^(?=[\t\r\n]
 def csv(suite: Suite) -> str:
     """Return the suite as CSV (RFC 4180, with a header line) with the columns of `audit.records.suite.rows`.
 
-    Numbers are read back exactly, infinite ones as ``inf``; missing values are empty cells. An apostrophe guards text
-    against being read as a formula (CSV injection), as OWASP advises: it precedes ``=``, ``+``, ``-``, ``@``, their
-    full-width forms, tabs and line breaks at the start of a cell, also after spaces, and after a semicolon. Invisible
+    Numbers are read back exactly, infinite ones as ``inf``; missing values are empty cells. An apostrophe prevents text
+    from being read as a formula (CSV injection), as OWASP advises. It precedes ``=``, ``+``, ``-``, ``@``, their
+    full-width forms, tabs and line breaks, at the start of a cell or after a semicolon, also after spaces. Invisible
     characters, including line breaks, are written as escapes, and text beyond 3,000 characters is cut in the middle.
 
     Lines end in CR LF, so write the text to a file with ``newline=""``.
@@ -50,12 +51,10 @@ def csv(suite: Suite) -> str:
     text = io.StringIO(newline="")
     lines = writer(text, lineterminator="\r\n")
     lines.writerow(COLUMNS)
-    lines.writerows([_cell(value) for value in row.values()] for row in rows(suite))
+    for row in rows(suite):
+        values = row.values()
+        lines.writerow(visible(_FORMULA.sub("'", one), _LIMIT) if isinstance(one, str) else one for one in values)
     return text.getvalue()
-
-
-def _cell(value: Scalar) -> Scalar:
-    return visible(_FORMULA.sub("'", value), _LIMIT) if isinstance(value, str) else value
 
 
 _PROPERTIES = ("claim", "bound", "alpha", "seed", "runs", "canaries", "versions")
@@ -128,16 +127,11 @@ def _outcome(entry: Entry, day: datetime.date) -> Failure | Error | None:
     from junitparser import Error, Failure
 
     result = entry.result
-    kind: type[Failure] | type[Error] = Failure
-    if entry.expected is not None:
-        has_passed = entry.is_met
-    elif result.verdict is Verdict.INCONCLUSIVE:
-        has_passed, kind = False, Error
-    else:
-        has_passed = not result.is_refuted or entry.is_excused(day)
-    if has_passed:
+    is_error = entry.expected is None and result.verdict is Verdict.INCONCLUSIVE
+    is_held = result.verdict is Verdict.NOT_REFUTED or (result.is_refuted and entry.is_excused(day))
+    if is_held if entry.expected is None else entry.is_met:
         return None
-    outcome = kind(prose(result.sentence), result.verdict.value)
+    outcome = (Error if is_error else Failure)(prose(result.sentence), result.verdict.value)
     outcome.text = _words(entry, day)
     return outcome
 

@@ -10,9 +10,9 @@ from dataclasses import replace
 from ...audit.printing import percent
 from ...audit.records.baseline_comparison import Comparison
 from ...audit.records.suite import Entry, ReplayTable, Suite
-from ...audit.results.audit_result import Verdict
 from ...audit.results.canary_result import CanaryResult
 from ...audit.results.statement_result import StatementResult
+from ...audit.results.verdict import Verdict
 from .. import plain_text as plain
 from ..plain_text import KINDS, cautions, heading
 from .audit_facts import repetition
@@ -32,9 +32,9 @@ _OF_STATEMENTS = (
     "A statement about numbers is refuted if an interval lies outside the stated range; its intervals hold together. "
 )
 _OF_CANARIES = (
-    "An audit of a training run guesses which canaries coins put into the training data; its bound cannot exceed the "
-    "*ceiling* of so many canaries, and its detectable excess supposes scores that reveal all that such a claim "
-    "allows. "
+    "An audit of a training run guesses which canaries were in the training data; independent coins decided that. The "
+    "bound cannot exceed the *maximum attainable bound* of so many canaries. The minimum detectable excess supposes "
+    "scores that reveal all that the claim allows. "
 )
 _CAVEATS = (
     "<sub>{of_runs}{of_canaries}A bound holds with probability {confidence}. *Not refuted* does not mean that the "
@@ -62,9 +62,9 @@ def markdown(suite: Suite, *, comparisons: Sequence[Comparison] = (), today: dat
     parts.append("\n".join(_next_steps(suite, today)))
     parts += _warnings(suite)
     if comparisons:
-        changed = [(one.name, filter(None, (*one.changes, one.not_compared))) for one in comparisons if _is_told(one)]
+        told = [(one.name, [*one.changes, *filter(None, [one.not_compared])]) for one in comparisons]
         parts += ["### Before and after", f"{numbers_of(comparisons)}."]
-        parts += ["\n".join(f"- **{escaped(name, 80)}**: {'; '.join(map(_said, each))}" for name, each in changed)]
+        parts += ["\n".join(f"- **{escaped(name, 80)}**: {'; '.join(map(_said, each))}" for name, each in told if each)]
     parts.append(_table(suite))
     sections = {
         "Accepted findings": [
@@ -142,10 +142,6 @@ def _named(entry: Entry, today: datetime.date) -> str:
     status = plain.acceptance_note(entry, today)
     parts = (escaped(entry.name, 80), plain.severity_note(entry.result), f"({status})" * bool(status))
     return " ".join(filter(None, parts))
-
-
-def _is_told(one: Comparison) -> bool:
-    return one.has_changed or one.not_compared is not None
 
 
 def _said(text: str) -> str:

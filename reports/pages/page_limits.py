@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ...audit.printing import percent
 from ...audit.records.suite import Entry, Suite
-from ...audit.results.audit_result import AuditResult, Verdict
+from ...audit.results.audit_result import AuditResult
 from ...audit.results.statement_result import StatementResult
+from ...audit.results.verdict import Verdict
 from .. import plain_text as plain
 
 FAMILY_WISE = 0.05
@@ -103,7 +104,8 @@ def limits_of(suite: Suite) -> Limits:
         )
     sentences.append(
         "The confidence covers every choice made inside an audit: event, direction, interim analyses. It does not "
-        "cover other datasets, the choice of the audits after a look at their results, or the warnings of low bits and "
+        "cover other datasets, the choice of the audits after a look at their results, or the warnings of "
+        "floating-point leaks and "
         "the health checks, whose false-alarm probabilities are in each error budget."
     )
     sentences.append(f"No audit examines {'; '.join(IN_NO_AUDIT)}.")
@@ -118,9 +120,7 @@ def _in_two_digits(value: float, to_integer: Callable[[float], int] = math.ceil)
 
 def about(suite: Suite) -> str:
     """One line: who audited with what version and when, and the error probability of the whole page."""
-    merged = suite.environment.get("merged")
-    told = [each.get("environment") for each in merged if isinstance(each, Mapping)] if isinstance(merged, list) else []
-    records = [suite.environment, *(each for each in told if isinstance(each, Mapping))]
+    records = plain.environments(suite)
     people = dict.fromkeys(str(one["by"]) for one in records if one.get("by"))
     versions = sorted(
         {version for entry in suite.entries for name, version in entry.result.versions if name == "dpaudit"}
@@ -128,10 +128,11 @@ def about(suite: Suite) -> str:
     days = sorted(str(moment)[:16] for one in records if (moment := one.get("started") or one.get("saved")))
     when = " to ".join(dict.fromkeys([days[0], days[-1]])).replace("T", " ") + " UTC" if days else "time not recorded"
     parts = [
-        f"Audited by {', '.join(people)}" if people else "Auditor not recorded",
+        f"Audited by {', '.join(people)}" if people else "",
         f"dpaudit {', '.join(versions)}" if versions else "version not recorded",
         when,
         limits_of(suite).headline,
+        "" if people else "auditor not recorded",
     ]
     return plain.visible(" · ".join(filter(None, parts)), 400)
 

@@ -12,29 +12,15 @@ from ...audit.claims.claim import Claim
 from ...audit.errors import OptionError
 from ...audit.options import checked
 from ...audit.power.alternatives import Alternative, GaussianNoise, best_q, event_of
-from ...audit.power.joint_test_power import resolution, runs_needed
+from ...audit.power.joint_test_power import detectable_excess, runs_needed
 from ...audit.procedures.check import runs_by_divergence
 from ...audit.procedures.detectable_excess import SHARE, detectable_by_divergence, power_of_the_test
 from ...audit.records.baseline_comparison import Comparison
 from ...audit.records.suite import Entry, seconds
-from ...audit.results.audit_result import FINAL_SHARE, AuditResult, Verdict
+from ...audit.results.audit_result import FINAL_SHARE, AuditResult
+from ...audit.results.verdict import Verdict
 from ...audit.sampling.pilot_and_batch_sizes import main_runs, pilot_runs, with_pilot
-from ..plain_text import (
-    MARKS,
-    READING_ORDER,
-    acceptance_note,
-    counted,
-    detectable_text,
-    empty_table,
-    found,
-    number,
-    p_text,
-    prose,
-    size,
-    stated,
-    symbol,
-    visible,
-)
+from .. import plain_text as plain
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -44,22 +30,21 @@ if TYPE_CHECKING:
 
 def comparison_table(comparisons: Sequence[Comparison]) -> Table:
     """A row for each audit: verdict, bound, claim and runs before and after, and the changes."""
-    table = empty_table(numbers_of(comparisons))
+    table = plain.empty_table(numbers_of(comparisons))
     from rich.text import Text
 
-    table.add_column("audit", overflow="fold", min_width=10)
-    table.add_column("before", overflow="fold", min_width=12)
-    table.add_column("after", overflow="fold", min_width=12)
+    for heading, width in (("audit", 10), ("before", 12), ("after", 12)):
+        table.add_column(heading, overflow="fold", min_width=width)
     table.add_column("p-value", justify="right")
     table.add_column("changes", overflow="fold", min_width=20)
     for one in comparisons:
-        said = [Text(visible(change), style="bold red") for change in one.changes]
-        said += [Text(visible(one.not_compared), style="bold")] if one.not_compared else []
-        said += [Text(visible(note)) for note in one.notes]
+        said = [Text(plain.visible(change), style="bold red") for change in one.changes]
+        said += [Text(plain.visible(one.not_compared), style="bold")] if one.not_compared else []
+        said += [Text(plain.visible(note)) for note in one.notes]
         table.add_row(
-            Text(visible(one.name, 80)),
+            Text(plain.visible(one.name, 80)),
             *(Text("\n".join(side_of(entry))) for entry in (one.before, one.after)),
-            Text(p_text(one.pvalue)),
+            Text(plain.p_text(one.pvalue)),
             Text("\n").join(said) if said else Text("none"),
         )
     return table
@@ -68,7 +53,7 @@ def comparison_table(comparisons: Sequence[Comparison]) -> Table:
 def numbers_of(comparisons: Sequence[Comparison]) -> str:
     """Count the audits, those that changed and those that could not be compared."""
     changed, missed = sum(one.has_changed for one in comparisons), sum(bool(one.not_compared) for one in comparisons)
-    said = f"{counted(len(comparisons), 'audit')}, {changed:,} changed"
+    said = f"{plain.counted(len(comparisons), 'audit')}, {changed:,} changed"
     return f"{said}, {missed:,} not compared" if missed else said
 
 
@@ -77,11 +62,11 @@ def side_of(entry: Entry | None) -> list[str]:
     if entry is None:
         return ["–"]
     result = entry.result
-    verdict = f"{MARKS[result.verdict]} {result.verdict.value}"
-    return [verdict, visible(found(result)), visible(stated(result), 100), size(result, " runs")]
+    words = [plain.visible(plain.found(result)), plain.visible(plain.stated(result), 100)]
+    return [f"{plain.MARKS[result.verdict]} {result.verdict.value}", *words, plain.size(result, " runs")]
 
 
-_SHARES = (0.5, 0.1, 0.05, 0.02, 0.01)  # of the claim, without a requested resolution
+_SHARES = (0.5, 0.1, 0.05, 0.02, 0.01)  # of the claim, without a requested excess
 _CAPTION = (
     "An audit that has to find its event usually needs one to three times as many runs, and far more if its pilot "
     "shows only a rare event."
@@ -106,7 +91,7 @@ def plan_table(
         rows = [row for excess in excesses for row in plan.rows_if_possible(excess)]
     rows += [plan.row_of_runs(checked("runs", number)) for number in runs]
     shown = Table(
-        f"detectable\nexcess of {symbol(claim.parameter_name)}",
+        f"detectable\nexcess of {plain.symbol(claim.parameter_name)}",
         "runs on each\ndataset",
         "of which\npilot runs",
         "detectable excess,\nsequential audit",
@@ -152,7 +137,7 @@ class _Plan:
             return self.q
         if self.claim.gaussian_mu is not None:
             return GaussianNoise(SHARE)
-        return best_q(self.claim, resolution=min(excess, 0.99 * (self.claim.max_parameter - self.claim.parameter)))
+        return best_q(self.claim, excess=min(excess, 0.99 * (self.claim.max_parameter - self.claim.parameter)))
 
     def row_of_excess(self, excess: float) -> Row:
         """Return the row of an excess, with the runs that detect it."""
@@ -162,7 +147,7 @@ class _Plan:
             number = runs_by_divergence(claim, excess, alpha=alpha, power=self.power)
             return excess, number, pilot_runs(number), self.early(number), rate
         power = power_of_the_test(self.power)
-        number = with_pilot(runs_needed(claim, alternative, resolution=excess, power=power, alpha=alpha), rate)
+        number = with_pilot(runs_needed(claim, alternative, excess=excess, power=power, alpha=alpha), rate)
         return excess, number, number - main_runs(number, rate), self.early(number), rate
 
     def rows_if_possible(self, excess: float) -> list[Row]:
@@ -190,7 +175,7 @@ class _Plan:
         excess, rate = 1e-2 * min(claim.parameter or 1.0, claim.max_parameter - claim.parameter), 0.5
         for _ in range(1 if self.q is not None else 3):  # the best event depends on the excess, and that on the event
             alternative = self.alternative(excess)
-            excess = resolution(claim, main, main, alternative, alpha=alpha, power=power_of_the_test(self.power))
+            excess = detectable_excess(claim, main, main, alternative, alpha=alpha, power=power_of_the_test(self.power))
             if excess == math.inf:
                 break
             rate = event_of(claim, excess, alternative).q
@@ -206,32 +191,32 @@ _WIDEST = 60
 
 def table_lines(entries: Sequence[Entry]) -> list[str]:
     """A line for each audit; inconclusive and refuted audits come last, next to the end of the output."""
-    ordered = sorted(entries, key=lambda entry: (-READING_ORDER.index(entry.result.verdict), entry.name))
+    ordered = sorted(entries, key=lambda entry: (-plain.READING_ORDER.index(entry.result.verdict), entry.name))
     rows = [_HEADINGS, *map(_row, ordered)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADINGS))]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
 def remarks(entries: Sequence[Entry]) -> list[str]:
-    """Warnings about low bits, notes, and acceptances that can be withdrawn, which concern tests that pass too."""
+    """Warnings of floating-point leaks, notes, and acceptances that can be withdrawn, also of tests that pass."""
     said = []
     for entry in entries:
         result = entry.result
         if isinstance(result, AuditResult) and result.pair.doubt:
             said.append(f"WARNING {_short(entry.name)}: {result.pair.doubt}")
-        if isinstance(result, AuditResult) and result.low_bits is not None:
-            said.append(f"WARNING {_short(entry.name)}: {visible(str(result.low_bits), 300)}")
-        said += [f"note {_short(entry.name)}: {visible(note, 200)}" for note in result.notes]
+        if isinstance(result, AuditResult) and result.floating_point_leak is not None:
+            said.append(f"WARNING {_short(entry.name)}: {plain.visible(str(result.floating_point_leak), 300)}")
+        said += [f"note {_short(entry.name)}: {plain.visible(note, 200)}" for note in result.notes]
         if entry.accepted is not None and result.verdict is Verdict.NOT_REFUTED:
             said.append(
                 f"note {_short(entry.name)}: no longer refuted, so the acceptance can be withdrawn (accepted= in the "
-                f"marker, and in the file of a baseline): {prose(str(entry.accepted))}"
+                f"marker, and in the file of a baseline): {plain.prose(str(entry.accepted))}"
             )
     return said
 
 
 def _short(name: str) -> str:
-    name = visible(name)
+    name = plain.visible(name)
     return name if len(name) <= _WIDEST else "…" + name[1 - _WIDEST :]
 
 
@@ -239,12 +224,12 @@ def _row(entry: Entry) -> tuple[str, ...]:
     result = entry.result
     return (
         _short(entry.name),
-        visible(stated(result), 40),
-        found(result),
-        "–" if result.is_refuted else detectable_text(result),
-        size(result),
-        number(seconds(result)),
-        f"{MARKS[result.verdict]} {result.verdict.value}{_acceptance(entry)}",
+        plain.visible(plain.stated(result), 40),
+        plain.found(result),
+        "–" if result.is_refuted else plain.detectable_text(result),
+        plain.size(result),
+        plain.number(seconds(result)),
+        f"{plain.MARKS[result.verdict]} {result.verdict.value}{_acceptance(entry)}",
     )
 
 
@@ -255,4 +240,4 @@ def _acceptance(entry: Entry) -> str:
         return ", as expected" if entry.is_met else f", expected: {entry.expected.value}"
     if entry.accepted is None or not entry.result.is_refuted:
         return ""
-    return f", {prose(str(entry.accepted)) if entry.is_excused(today) else acceptance_note(entry, today)}"
+    return f", {plain.prose(str(entry.accepted)) if entry.is_excused(today) else plain.acceptance_note(entry, today)}"

@@ -26,28 +26,30 @@ from ...audit.datasets.domains import Domain
 from ...audit.errors import AuditError, OptionError, StoreError, WriteError
 from ...audit.events.events import Event
 from ...audit.files import write_atomically
+from ...audit.known_options import refuse_unknown
 from ...audit.options import LEAST_RUNS, LEAST_SEARCH, checked
-from ...audit.printing import percent, shorten
-from ...audit.procedures.check import check, refuse_unknown
+from ...audit.printing import shorten
+from ...audit.procedures.check import check
 from ...audit.procedures.count_again import recount
 from ...audit.records.baseline_comparison import ANOTHER_PAIR, Comparison, compare
 from ...audit.records.json_codec import is_storable
 from ...audit.records.suite import Accepted, Entry, Recount, ReplayTable, Suite
 from ...audit.replay.replay import replay
 from ...audit.replay.replay_result import ReplayResult, ReplayVerdict
-from ...audit.results.audit_result import AuditResult, Verdict
+from ...audit.results.audit_result import AuditResult
 from ...audit.results.canary_result import CanaryResult
 from ...audit.results.equivalence_result import Equivalence, EquivalenceResult
 from ...audit.results.statement_result import StatementResult
+from ...audit.results.verdict import Verdict
 from ...audit.results.worst_pair import WorstPair
 from ...audit.sampling.sampler import picked
 from ...audit.search.candidates import show
 from ...audit.search.find_worst_pair import find_worst_pair
 from ...audit.sensitivity.sensitivity_result import SensitivityResult
 from ...audit.store.sqlite_store import Store
-from ..plain_text import canaries_in_words, found, other_way, printed_lines, prose, visible
+from ..plain_text import canaries_in_words, other_way, printed_lines, prose, visible
 from .reproduction_script import ScriptError, script
-from .session import DEFAULTS, IN_FORK, AuditSession, Failed, Failure, Settings, compared_with, saved_as
+from .session import DEFAULTS, IN_FORK, AuditSession, Failed, Failure, Settings
 
 # Failure messages of audits: claim, bound, event, counts, pair, and the command that repeats the audit.
 
@@ -55,7 +57,7 @@ _REFUTED = "the claim is refuted on this pair: the privacy loss is larger than c
 _STOPPED = "the audit stopped there; with sequential=False it shows how large the loss is"
 _REFUTED_TRAINING = "the claim is refuted: the training reveals more of its canaries than claimed"
 _SICK = "the audit is inconclusive, so the test fails; see the failed health check above"
-_FEW = "the audit is inconclusive, so the test fails; use more canaries, or several runs with new coins, or resolution="
+_FEW = "the audit is inconclusive, so the test fails; use more canaries, or several runs with new bits, or detect="
 _SHORT = "the audit is inconclusive, so the test fails; runs= and --dp-audit-runs are the most runs per dataset"
 
 
@@ -74,54 +76,46 @@ class Case:
 def failure_message(entry: Entry, case: Case, settings: Settings, script: str | None) -> str:
     """Return the failure message of an audit that is refuted or inconclusive."""
     result = entry.result
-    lines = printed_lines(result, 1_000)
+    told: list[tuple[str, str]] = []  # what is empty is left out; what has no name belongs to the line before
+    meaning = ("", "")
     if isinstance(result, AuditResult):
-        pair = result.pair
+        pair, other = result.pair, visible(other_way(result))
         contents = f"x = {show(case.x)}, y = {show(case.y)}: " if case.options.get("keep_datasets") else ""
-        lines += [
-            f"  mechanism  {visible(result.mechanism, 100)}",
-            f"  claim      {visible(str(result.claim), 100)}, {pair.adjacency}, distance {pair.distance:g}",
-            *([] if result.findings else [f"  bound      {found(result)}, confidence {percent(1 - result.alpha)}"]),
-            f"  event      {visible(result.event_in_words)}",
-            *([f"             {other}"] if (other := visible(other_way(result))) and result.opposite else []),
-            f"  counts     {result.tested}",
-            *([f"             {other}"] if other and not result.opposite else []),
-            f"  pair       {visible(contents)}{visible(pair.difference)}",
+        best = visible(f": {case.search.ranking[0].label}", 100) if case.search is not None and contents else ""
+        told = [
+            ("claim", f"{visible(str(result.claim), 100)}, {pair.adjacency}, distance {pair.distance:g}"),
+            ("event", visible(result.event_in_words)),
+            ("", other if result.opposite else ""),
+            ("counts", "" if result.seen else str(result.tested)),
+            ("", "" if result.opposite else other),
+            ("pair", f"{visible(contents)}{visible(pair.difference)}"),
+            ("search", "" if case.search is None else f"of {len(case.search.ranking):,} pairs{best}"),
         ]
-        if case.search is not None:
-            label = f": {case.search.ranking[0].label}" if contents else ""
-            lines.append(f"  search     of {len(case.search.ranking):,} pairs{visible(label, 100)}")
-        if result.verdict is not Verdict.NOT_REFUTED:
-            lines.append(f"  meaning    {_REFUTED if result.is_refuted else _SICK if result.findings else _SHORT}")
-        if result.is_refuted and result.has_stopped_early:
-            lines.append(f"             {_STOPPED}")
+        meaning = (_REFUTED, _SICK if result.findings else _SHORT)
     elif isinstance(result, CanaryResult):
-        lines += [
-            f"  training   {visible(result.mechanism, 100)}",
-            f"  claim      {visible(str(result.claim), 100)}, {result.adjacency}",
-            f"  bound      {found(result)}, confidence {percent(1 - result.alpha)}",
-            f"  canaries   {canaries_in_words(result)}",
-            f"  guesses    {result.guesses_in_words}",
+        told = [
+            ("claim", f"{visible(str(result.claim), 100)}, {result.adjacency}"),
+            ("canaries", canaries_in_words(result)),
+            ("guesses", "" if result.seen else result.guesses_in_words),
         ]
-        if result.verdict is not Verdict.NOT_REFUTED:
-            lines.append(f"  meaning    {_REFUTED_TRAINING if result.is_refuted else _FEW}")
+        meaning = (_REFUTED_TRAINING, _FEW)
     else:
-        lines.append(f"  statement  {prose(result.statement)}")
+        told = [("statement", prose(result.statement))]
+    if result.verdict is not Verdict.NOT_REFUTED:
+        told.append(("meaning", meaning[not result.is_refuted]))
+    if isinstance(result, AuditResult) and result.is_refuted and result.has_stopped_early:
+        told.append(("", _STOPPED))
     if result.is_refuted:
-        lines.append(f"  alpha      {result.alpha:g}, the largest probability of refuting a true claim")
-    lines.append(f"  seed       {result.seed}")
-    lines.append(f"  repeat     {repetition(case, settings)}")
+        told.append(("alpha", f"{result.alpha:g}, the largest probability of refuting a true claim"))
+    told += [("seed", str(result.seed)), ("repeat", repetition(case, settings))]
     if isinstance(result, AuditResult) and not result.is_reproducible:
-        lines.append(f"             (not reproducible: {result.why_not_reproducible})")
+        told.append(("", f"(not reproducible: {result.why_not_reproducible})"))
     if entry.accepted is not None:
-        lines.append(
-            f"  acceptance {prose(entry.acceptance_in_words(datetime.date.today())).removeprefix('acceptance ')}"
-        )
-    if script is not None:
-        lines.append(f"  script     {script}")
-    elif isinstance(result, AuditResult) and result.is_refuted:
-        lines.append("  script     --dp-audit-scripts=DIR writes a script that shows the violation with numpy alone")
-    return "\n".join(lines)
+        told.append(("acceptance", prose(entry.acceptance_in_words(datetime.date.today())).removeprefix("acceptance ")))
+    if script is None and isinstance(result, AuditResult) and result.is_refuted:
+        script = "--dp-audit-scripts=DIR writes a script that shows the violation with numpy alone"
+    told.append(("script", script or ""))
+    return "\n".join([*printed_lines(result, 1_000), *(f"  {name:<10} {text}" for name, text in told if text)])
 
 
 def change_message(change: Comparison, baseline: str) -> str:
@@ -159,30 +153,30 @@ def made(session: AuditSession, label: str, audit: Callable[..., Any], *argument
     __tracebackhide__ = True
     session.running = label
     try:
-        result = _kept(session, label, audit, *arguments, **options)
+        if session.store is None or "store" in options:
+            result, note = audit(*arguments, **options), ""
+        else:
+            result, note = _kept(session.store / file_name(label), audit, *arguments, **options)
     except Exception:
         session.running = ""
         raise
     session.running = ""
+    if note:
+        session.notes[label] = note
     return result
 
 
-def _kept(session: AuditSession, label: str, audit: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+def _kept(folder: Path, audit: Callable[..., Any], *arguments: Any, **options: Any) -> tuple[Any, str]:
+    """Make the audit with a store in the folder, and also return what became of earlier draws."""
     __tracebackhide__ = True
-    if session.store is None or "store" in options:
-        return audit(*arguments, **options)
-    folder = session.store / file_name(label)
     try:
         result, has_continued = _in_store(folder, audit, *arguments, **options)
     except StoreError as error:
         if not error.facts.get("is_of_former_code"):
             raise
-    else:
-        if has_continued:
-            session.notes[label] = "continued with the draws of an earlier session"
-        return result
-    session.notes[label] = "made anew, because the code has changed since the kept draws"
-    return _in_store(folder, audit, *arguments, **options)[0]
+        note = "made anew, because the code has changed since the kept draws"
+        return _in_store(folder, audit, *arguments, **options)[0], note
+    return result, "continued with the draws of an earlier session" * has_continued
 
 
 def _in_store(folder: Path, audit: Callable[..., Any], *arguments: Any, **options: Any) -> tuple[Any, bool]:
@@ -218,7 +212,7 @@ _VERDICTS = {
 }
 _BOUNDED = (
     "  The counts refute the claim all the same. The recorded calls have noise enough on this path, so look at what "
-    "the replay does not see: other paths, noise that is not drawn anew in each run, and low bits of the outputs."
+    "the replay does not see: other paths, noise that is not drawn anew in each run, and floating-point leaks."
 )
 _OWN = ("audits", "accepted", "until", "up_to", "expect")  # options that no audit takes
 _OF_SEARCHES = ("guide", "search_runs", "on_round")
@@ -278,8 +272,8 @@ class DPAudit:
             With ``keep_datasets=True`` the datasets are in the message of a failure, the report and the baseline. By
             default they are if the search made them up, from a domain without listed values.
             Options of `check` and, with `neighbours`, of `find_worst_pair`, such as `search_runs`. The session gives
-            `alpha`, `runs`, `resolution`, `seconds` and `seed` unless the call or the marker does; the seed depends
-            on the test's name. A resolution without runs in the call or marker determines the number of runs.
+            `alpha`, `runs`, `detect`, `seconds` and `seed` unless the call or the marker does; the seed depends
+            on the test's name. An excess to detect without runs in the call or marker determines the number of runs.
 
         Returns
         -------
@@ -291,17 +285,11 @@ class DPAudit:
             started, expected = now(), self._expectation(expect)
             refuse_unknown({**self._marked, **options}, "dp_audit", "expect", "neighbours", *_OF_SEARCHES)
             if (neighbours is None) == (x is None and y is None):
-                what = (
-                    "x and y, or neighbours= to search for a pair"
-                    if neighbours is None
-                    else "x and y or neighbours=, not both"
-                )
-                raise OptionError(f"the audit needs a pair of datasets; pass {what}.")
+                what = ", or neighbours= to search for a pair" if neighbours is None else " or neighbours=, not both"
+                raise OptionError(f"the audit needs a pair of datasets; pass x and y{what}.")
             options = self._begin(label, options)
-            if checked("cells", options.get("cells", 0)) or self._is_limited(label, options):
-                options.setdefault("sequential", False)
-            options.setdefault("sequential", True)
-            if not options["sequential"]:
+            needs_all = checked("bins", options.get("bins", 0)) or self._is_limited(label, options)
+            if not options.setdefault("sequential", not needs_all):
                 options.pop("seconds", None)
             if neighbours is None:
                 options.pop("search_runs", None)
@@ -340,10 +328,8 @@ class DPAudit:
             takes_alpha = is_open or "alpha" in options or "alpha" in parameters
             whole = self._begin(label, options, has_alpha=takes_alpha)
             self._is_limited(label, whole)
-            given = {name: value for name, value in whole.items() if name in options or name in parameters}
-            if is_open:
-                given |= {name: whole[name] for name in ("alpha", "seed")}
-            result = function(*arguments, **given)
+            taken = {*options, *parameters, *(("alpha", "seed") if is_open else ())}
+            result = function(*arguments, **{name: value for name, value in whole.items() if name in taken})
             without_entry = (SensitivityResult, EquivalenceResult)
             if not isinstance(result, (AuditResult, StatementResult, CanaryResult, *without_entry)):
                 raise OptionError(
@@ -376,7 +362,7 @@ class DPAudit:
             As for `check_canaries`.
         **options
             Options of `check_canaries`. The session gives `alpha` and `seed` unless the call or the marker does. The
-            ceiling falls with alpha, so a smaller alpha needs more canaries.
+            maximum attainable bound falls with alpha, so a smaller alpha needs more canaries.
 
         Returns
         -------
@@ -384,8 +370,7 @@ class DPAudit:
             Result that is not refuted, or whose refutation is accepted.
         """
         __tracebackhide__ = True
-        result: CanaryResult = self.check(check_canaries, scores, included, claim=claim, **options)
-        return result
+        return self.check(check_canaries, scores, included, claim=claim, **options)  # type: ignore[no-any-return]
 
     def replay(self, mechanism: Any, x: Any, y: Any, **options: Any) -> ReplayResult:
         """Replay a run on x on y, as `dpaudit.replay` does; fail if a call exceeds the claim or its sensitivity.
@@ -402,7 +387,8 @@ class DPAudit:
             whole = self._begin(label, options, has_alpha=False)
             result = replay(mechanism, x, y, **{"seed": whole["seed"], **options})
             if result.has_excess:
-                self._fail(label, _excess_message(result))
+                lines = [visible(line, 1_000) for line in str(result).splitlines()]
+                self._fail(label, "\n".join([*lines, f"  seed    {result.seed}"]))
             return result
 
     @contextmanager
@@ -458,14 +444,13 @@ class DPAudit:
         __tracebackhide__ = True
         earlier = self._session.failed.get(label)
         if earlier is not None and earlier.has_verdict and not earlier.is_settled:
-            remark = "(failed earlier in this session; a rerun does not audit again)"
-            raise Failed(f"{earlier.message}\n\n{remark}")
+            raise Failed(f"{earlier.message}\n\n(failed earlier in this session; a rerun does not audit again)")
         settings, own = self._session.settings, {**self._marked, **options}
         whole = {"alpha": settings.alpha, "seed": _seed(settings.seed, label), "jobs": 1, **own}
-        for name in ("resolution", "seconds"):
+        for name in ("detect", "seconds"):
             if getattr(settings, name) is not None:
                 whole.setdefault(name, getattr(settings, name))
-        if whole.get("resolution") is None:
+        if whole.get("detect") is None:
             whole.setdefault("runs", settings.runs)
         alpha = float(whole["alpha"]) * self._session.tests_each
         refusal = self._session.charge(self._name, alpha) if has_alpha else None
@@ -499,20 +484,17 @@ class DPAudit:
         dependent. The last recount of a baseline is that of its event.
         """
         wanted = list[tuple[Event | None, str]]()
-        before = self._session.baseline().get(label)
-        if self._session.compare and before is not None:
-            wanted += [(one.event, compared_with(self._session.compare)) for one in before.recounts[-1:]]
+        if (before := self._session.baseline().get(label)) is not None:
+            wanted += [(one.event, f"comparison with {self._session.compare}") for one in before.recounts[-1:]]
         if self._session.save:
             event = result.event if is_storable(result.event) else None
-            wanted.append((event, saved_as(self._session.save)))
+            wanted.append((event, f"baseline {self._session.save}"))
         runs = options.get("runs") or max(result.runs, self._session.settings.runs)
         if result.stopped in ("time", "request"):
             runs = max(result.runs, LEAST_RUNS)
+        how = {"runs": runs, "seed": options["seed"], "jobs": options.get("jobs")}
         audited = picked(mechanism, options.get("output"))
-        return tuple(
-            recount(audited, x, y, event, stream=stream, runs=runs, seed=options["seed"], jobs=options.get("jobs"))
-            for event, stream in wanted
-        )
+        return tuple(recount(audited, x, y, event, stream=stream, **how) for event, stream in wanted)
 
     def _conclude(self, entry: Entry, case: Case) -> None:
         """Record the result; fail the test if it is refuted or inconclusive, or differs from the baseline."""
@@ -521,20 +503,17 @@ class DPAudit:
         entry = replace(entry, accepted=self._accepted_for(entry.name))
         entry.result.environment["repeat"] = repetition(case, self._session.settings)
         self._session.entries[entry.name] = entry
-        verdict, messages = entry.result.verdict, []
-        if entry.expected is not None:
-            if not entry.is_met:
-                message = failure_message(entry, case, self._session.settings, self._script(entry, case))
-                messages.append(f"{_instead_of(entry.expected)}{message}")
-        elif verdict is Verdict.REFUTED and not entry.is_excused(datetime.date.today()):
-            messages.append(failure_message(entry, case, self._session.settings, self._script(entry, case)))
+        is_news = entry.result.is_refuted and not entry.is_excused(datetime.date.today())
+        is_bad, messages = is_news or entry.result.verdict is Verdict.INCONCLUSIVE, list[str]()
+        if is_bad if entry.expected is None else not entry.is_met:
+            message = failure_message(entry, case, self._session.settings, self._script(entry, case))
+            messages.append(f"{_instead_of(entry.expected)}{message}")
             has_pair = case.x is not None or case.y is not None
-            if self._session.explain and has_pair and isinstance(entry.result, AuditResult):
+            is_open = entry.expected is None and is_news and has_pair
+            if self._session.explain and is_open and isinstance(entry.result, AuditResult):
                 text, table = _explanation(case, entry.result)
                 messages[-1] += f"\n{text}"
                 self._session.entries[entry.name] = entry = replace(entry, replay=table)
-        elif verdict is Verdict.INCONCLUSIVE:
-            messages.append(failure_message(entry, case, self._session.settings, None))
         if self._session.compare is not None:
             messages += self._compared(before, entry)
         if messages:
@@ -547,14 +526,9 @@ class DPAudit:
             return []
         alone = [Suite(title="", entries=(one,)) for one in (replace(before, accepted=entry.accepted), entry)]
         (found,) = compare(*alone, alpha=entry.result.alpha)
-        if found.pvalue is not None:
-            how = "by counts"
-        elif found.not_compared is not None:
-            how = "not comparable by counts"
-        elif isinstance(entry.result, StatementResult):
-            how = "by intervals"
-        else:
-            how = "by claims and settings only"
+        how = "by intervals" if isinstance(entry.result, StatementResult) else "by claims and settings only"
+        if found.pvalue is not None or found.not_compared is not None:
+            how = "not comparable by counts" if found.pvalue is None else "by counts"
         self._session.compared[entry.name] = how
         is_told = found.has_changed or found.not_compared not in (None, ANOTHER_PAIR)
         return [change_message(found, str(self._session.compare))] if is_told else []
@@ -594,11 +568,6 @@ def _words(value: Any) -> str:
     is_of_rows = getattr(value, "lists_values", False) or isinstance(value, (list, tuple))
     text = type(value).__name__ if is_of_rows else re.sub(r" at 0x[0-9a-fA-F]+", "", shorten(value))
     return text + "".join(f", {shorten(each)}" for each in named if isinstance(each, (int, float, str)))
-
-
-def _excess_message(result: ReplayResult) -> str:
-    """Return the failure message of a replay with an excess."""
-    return "\n".join([*(visible(line, 1_000) for line in str(result).splitlines()), f"  seed    {result.seed}"])
 
 
 def _explanation(case: Case, result: AuditResult) -> tuple[str, ReplayTable | None]:

@@ -1,6 +1,6 @@
 """The pytest plugin: a fixture for audits, an error budget for the session, a summary, baselines.
 
-Every pytest session loads this module if the library is installed, so it imports pytest alone; the library is imported
+Every pytest session loads this module if the library is installed, so it imports only pytest; the library is imported
 when a test first requests the fixture.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -26,11 +27,20 @@ _CHOICE = pytest.StashKey[str]()
 _FIXTURE = "dp_audit"
 _PACKAGE = __name__.partition(".")[0]
 _MARKER = (
-    "dp_audit(audits=1, expect=None, accepted=None, until=None, up_to=None, **options): the number of audits in this "
-    "test, for the error budget; the verdict that they must have, such as refuted; a reason to accept a refutation "
-    "until a day and up to a bound, for which all runs are made; options of check, such as runs or resolution. "
+    "dp_audit(audits=1, expect=None, accepted=None, until=None, up_to=None, **options): audits is the number of audits "
+    "in this test, for the error budget. expect is their verdict, such as refuted. accepted is the reason to accept a "
+    "refutation until a day and up to a bound; such an audit makes all runs. options are those of check. "
     "Precedence: call, marker, command line, configuration file."
 )
+
+
+@contextmanager
+def _usage(start: str = "", remedy: str = "") -> Iterator[None]:
+    """Report what is wrong as a mistake in the use of pytest; the remedy is for errors of the library."""
+    try:
+        yield
+    except (ValueError, AuditError) as error:
+        raise pytest.UsageError(f"{start}{error}{remedy if isinstance(error, AuditError) else ''}") from error
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -62,10 +72,8 @@ def pytest_configure(config: pytest.Config) -> None:
     values: dict[str, Any] = {}
     for name in DEFAULTS:
         text = config.getoption(f"dp_audit_{name}") or config.getini(f"dp_audit_{name}")
-        try:
+        with _usage():
             values[name] = setting_from_text(name, text) if text else DEFAULTS[name]
-        except ValueError as error:
-            raise pytest.UsageError(str(error)) from error
     worker: dict[str, Any] = getattr(config, "workerinput", {})
     if values["seed"] == "random":
         values["seed"] = worker.get("dp_audit_seed") or secrets.randbits(32)
@@ -77,32 +85,23 @@ def pytest_configure(config: pytest.Config) -> None:
         baselines=config.rootpath / config.getini("dp_audit_baselines"),
         report=report,
         scripts=_path(config, "dp_audit_scripts"),
-        store=_path(config, "dp_audit_store") or _folder_in_file(config, "dp_audit_store"),
+        store=_path(config, "dp_audit_store", config.getini("dp_audit_store")),
         explain=config.getoption("dp_audit_explain"),
         save=config.getoption("dp_audit_save"),
         compare=config.getoption("dp_audit_compare"),
         n_workers=int(worker.get("workercount", 1)),
         is_worker=bool(worker),
     )
-    for baseline in (session.save, session.compare):
-        try:
-            if baseline is not None:
-                session.baseline_path(baseline)
-        except ValueError as error:
-            raise pytest.UsageError(str(error)) from error
+    for baseline in filter(None, (session.save, session.compare)):
+        with _usage():
+            session.baseline_path(baseline)
     config.pluginmanager.register(_Watch(session), "dp_audit_watch")
 
 
-def _path(config: pytest.Config, option: str) -> Path | None:
-    """A path on the command line, relative to the folder in which pytest was started."""
+def _path(config: pytest.Config, option: str, in_file: str = "") -> Path | None:
+    """A path on the command line, relative to the folder in which pytest was started, or one relative to the root."""
     text = config.getoption(option)
-    return config.invocation_params.dir / text if text else None
-
-
-def _folder_in_file(config: pytest.Config, option: str) -> Path | None:
-    """A folder in the configuration file, relative to the root of the tests."""
-    text = config.getini(option)
-    return config.rootpath / text if text else None
+    return config.invocation_params.dir / text if text else config.rootpath / in_file if in_file else None
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -113,26 +112,15 @@ def pytest_configure_node(node: Any) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Look for the libraries of a report and read the baseline, so that what is missing is an error at once."""
+    """Look for the libraries of a report and read the baseline, so that a missing one is an error at once."""
     own = session.config.stash[_SESSION]
     if own.report is not None and own.report.suffix == ".html" and not own.is_worker:
-        from ...audit.errors import MissingExtraError
         from ..plain_text import require_for_html
 
-        try:
+        with _usage(f"--dp-audit-report={own.report.name}: "):
             require_for_html()
-        except MissingExtraError as error:
-            raise pytest.UsageError(f"--dp-audit-report={own.report.name}: {error}") from error
-    missing = own.missing_baseline()
-    if missing is not None:
-        raise pytest.UsageError(missing)
-    if own.compare is not None or own.save is not None:
-        try:
-            own.baseline()
-            own.check_former()
-        except AuditError as error:
-            remedy = "delete the baseline and write it again with --dp-audit-save"
-            raise pytest.UsageError(f"{error} For a baseline: {remedy}.") from error
+    with _usage(remedy=" For a baseline: delete the baseline and write it again with --dp-audit-save."):
+        own.read_baselines()
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
@@ -155,10 +143,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         return
     for item in audited:
         options = _marked(item)
-        try:
+        with _usage(f"{item.nodeid}: "):
             session.plan(_name(item), options.get("audits", 1), options.get("alpha", session.settings.alpha))
-        except ValueError as error:
-            raise pytest.UsageError(f"{item.nodeid}: {error}") from error
     refusal = session.refusal()
     if refusal and not session.is_worker:  # a worker cannot end the session, so its tests fail
         raise pytest.UsageError(refusal)
@@ -166,16 +152,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def _leave_out_others(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave in `items` the tests that have the fixture, or the marker, or `request`, by which they may ask for it."""
-    ways = {_FIXTURE, "request"}
-    has_audit = [
-        bool(ways & {*getattr(each, "fixturenames", ())}) or bool(each.get_closest_marker(_FIXTURE)) for each in items
-    ]
-    others = [item for item, is_kept in zip(items, has_audit, strict=True) if not is_kept]
+
+    def may_ask(item: pytest.Item) -> bool:
+        ways = {_FIXTURE, "request"} & {*getattr(item, "fixturenames", ())}
+        return bool(ways) or item.get_closest_marker(_FIXTURE) is not None
+
+    others = [item for item in items if not may_ask(item)]
     config.stash[_CHOICE] = (
         f"dp_audit: {len(others):,} of {len(items):,} tests cannot request dp_audit and are deselected"
     )
     config.hook.pytest_deselected(items=others)
-    items[:] = [item for item, is_kept in zip(items, has_audit, strict=True) if is_kept]
+    items[:] = [item for item in items if may_ask(item)]
 
 
 def pytest_deselected(items: Iterable[pytest.Item]) -> None:
@@ -241,7 +228,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     if call.when == "setup":
         session.begins(name)
     if call.excinfo is not None and not item.config.option.fulltrace:
-        call.excinfo = _ending_in_the_test(call.excinfo)
+        _end_in_the_test(call.excinfo.value, call.excinfo.tb)
     report = yield
     if report.when == "call":
         item.stash[_PASSED] = report.passed
@@ -252,26 +239,18 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     return report
 
 
-def _ending_in_the_test(caught: pytest.ExceptionInfo[BaseException]) -> pytest.ExceptionInfo[BaseException]:
-    """Return what was caught without the last frames, those within the library, if the library raised on purpose.
+def _end_in_the_test(error: BaseException, traceback: TracebackType | None) -> None:
+    """Cut the last frames, those within the library, if the library raised the error on purpose.
 
     Other errors keep every frame: they come from the mechanism, or are bugs.
     """
-    if not isinstance(caught.value, AuditError):
-        return caught
-    frames: list[TracebackType] = []
-    traceback: TracebackType | None = caught.tb
+    last = None
     while traceback is not None:
-        frames.append(traceback)
+        if traceback.tb_frame.f_globals.get("__name__", "").partition(".")[0] != _PACKAGE:
+            last = traceback
         traceback = traceback.tb_next
-    while frames and frames[-1].tb_frame.f_globals.get("__name__", "").partition(".")[0] == _PACKAGE:
-        frames.pop()
-    if not frames:
-        return caught
-    end: TracebackType | None = None
-    for frame in reversed(frames):
-        end = TracebackType(end, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
-    return pytest.ExceptionInfo.from_exception(caught.value.with_traceback(end))
+    if last is not None and isinstance(error, AuditError):
+        last.tb_next = None
 
 
 def pytest_report_collectionfinish(config: pytest.Config) -> list[str]:
@@ -286,7 +265,7 @@ def _marked(item: pytest.Item) -> dict[str, Any]:
     for marker in item.iter_markers(_FIXTURE):
         if marker.args:
             raise pytest.UsageError(
-                f"{item.nodeid}: the marker dp_audit takes options by name alone, such as runs=10_000."
+                f"{item.nodeid}: the marker dp_audit takes options only by name, such as runs=10_000."
             )
         options = {**marker.kwargs, **options}
     return options
@@ -337,7 +316,7 @@ def _expecting() -> list[type[Any]]:
 
 
 def _noted(leave: Callable[..., Any], session: AuditSession) -> Callable[..., Any]:
-    """The `__exit__` that also tells the session which exceptions were expected."""
+    """The `__exit__` that also reports to the session which exceptions were expected."""
 
     def leave_and_note(self: Any, kind: Any, error: BaseException | None, traceback: Any) -> Any:
         __tracebackhide__ = True

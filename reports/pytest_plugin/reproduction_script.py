@@ -33,17 +33,8 @@ class ScriptError(Exception):
 def script(result: AuditResult, mechanism: Any, x: Any, y: Any, path: Path, options: Mapping[str, Any]) -> str:
     """Return the text of a script that draws new outputs, counts the event and compares it with the claim.
 
-    The script exits with status 1 if the event's probability exceeds the claim by more than 5 standard errors.
-
-    Parameters
-    ----------
-    result : AuditResult
-        Result that refutes the claim.
-    mechanism, x, y : Any
-    path : Path
-        File of the test.
-    options : mapping
-        Options of the audit.
+    The script exits with status 1 if the event's probability exceeds the claim by more than 5 standard errors. `path`
+    is the file of the test, and `options` are those of the audit.
     """
     if names_in(result.event) or options.get("output") is not None:
         raise ScriptError("named parts of outputs cannot be read in a few lines.")
@@ -58,9 +49,8 @@ def script(result: AuditResult, mechanism: Any, x: Any, y: Any, path: Path, opti
     line = best_line(claim, p, q, float(counts.runs_x))
     spread = math.sqrt(p * (1 - p) + line.slope**2 * q * (1 - q))
     beyond = p - line.slope * q - line.intercept
-    beyond = max(
-        beyond - 2.0 * spread / math.sqrt(counts.runs_x), beyond / 3
-    )  # the event was selected on similar counts
+    # The event was selected on similar counts.
+    beyond = max(beyond - 2.0 * spread / math.sqrt(counts.runs_x), beyond / 3)
     runs = int(min(max(_LEAST, (_ERRORS * spread / beyond) ** 2), _MOST)) if beyond > 0 else _MOST
     first, second = (x, y) if result.more_likely_on == "x" else (y, x)
     drawn = f"np.asarray({once})" if sampler.is_block else f"[{once} for _ in range(runs)]"
@@ -70,13 +60,13 @@ def script(result: AuditResult, mechanism: Any, x: Any, y: Any, path: Path, opti
         f'"""{_plain(result.mechanism)}: does {_plain(str(claim))} hold? Exit status 1 if these runs contradict it."""',
         *dict.fromkeys(["import numpy as np", *imports]),
         f"mechanism = {name}{'.sample' * has_sample}",
-        f"likelier, other = {_literal(first)}, {_literal(second)}",
+        f"more_likely, other = {_literal(first)}, {_literal(second)}",
         f"rng, runs = np.random.default_rng({result.seed % 2**32}), {runs}",
         "def counts(dataset):",
         f"    outputs = {drawn}",
         *(f"    {part}" for part in read),
         f"    return int(np.count_nonzero({inside}))",
-        "p, q = counts(likelier) / runs, counts(other) / runs",
+        "p, q = counts(more_likely) / runs, counts(other) / runs",
         f"slope, intercept = {line.slope!r}, {line.intercept!r}  # the claim: p <= slope * q + intercept",
         "error = np.sqrt((p * (1 - p) + slope**2 * q * (1 - q)) / runs + 1 / runs**2)",
         "beyond = (p - slope * q - intercept) / error",

@@ -9,14 +9,16 @@ import re
 import secrets
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from ...audit.errors import described
+from ...audit.errors import OptionError, described
+from ...audit.options import RULES, checked
 
 if TYPE_CHECKING:
     from ...audit.records.suite import Checked, Entry, Suite
@@ -26,18 +28,10 @@ if TYPE_CHECKING:
 HELP = {
     "alpha": "Probability that one audit refutes a correct mechanism",
     "budget": "Largest sum of the alphas of all audits in a session",
-    "runs": "Largest number of runs on each dataset if no resolution is requested",
-    "resolution": "Excess over the claim that every audit must be able to detect; determines the number of runs",
+    "runs": "Largest number of runs on each dataset if no excess to detect is named",
+    "detect": "Excess over the claim that every audit must be able to detect; determines the number of runs",
     "seconds": "Time limit of an audit in seconds",
     "seed": 'Whole number that determines the random seeds together with the tests\' names, or "random"',
-}
-_RULES = {
-    "alpha": "a probability, 0 < alpha < 1, such as 1e-5",
-    "budget": "a probability, 0 < budget < 1, such as 0.01",
-    "runs": "a whole number of runs, 40 or more",
-    "resolution": "a positive number in the units of the claims",
-    "seconds": "a positive number of seconds",
-    "seed": 'a whole number >= 0, or "random"',
 }
 
 
@@ -48,7 +42,7 @@ class Settings:
     alpha: float = 1e-5
     budget: float = 0.01
     runs: int = 100_000
-    resolution: float | None = None
+    detect: float | None = None
     seconds: float | None = None
     seed: int = 0
 
@@ -61,22 +55,13 @@ def setting_from_text(name: str, text: str) -> Any:
     if name == "seed" and text == "random":
         return text
     digits = text.replace("_", "")
-    is_whole = name in ("runs", "seed")
     try:
-        value = float(digits)
-        if is_whole:
-            is_right = value >= (40 if name == "runs" else 0) and value == math.floor(value)
-        else:
-            is_right = 0.0 < value < (1.0 if name in ("alpha", "budget") else math.inf)
-    except (ValueError, OverflowError):
-        is_right = False
-    if not is_right:
+        return checked(name, int(digits) if digits.isdigit() else float(digits))
+    except (ValueError, OptionError) as error:
+        way_out = RULES[name].way_out + ' or "random"' * (name == "seed")
         raise ValueError(
-            f"--dp-audit-{name} (or dp_audit_{name} in the configuration) is {text!r}; use {_RULES[name]}."
-        )
-    if is_whole:
-        return int(digits) if digits.isdigit() else int(value)
-    return value
+            f"--dp-audit-{name} (or dp_audit_{name} in the configuration) is {text!r}; use {way_out}."
+        ) from error
 
 
 Failed: Final = pytest.fail.Exception  # which a test may replace, in the module of pytest
@@ -97,6 +82,10 @@ class Failure:
     is_settled: bool = False  # the test expected the exception, or a rerun made the audit without an error
     is_reported: bool = False  # a report of pytest has shown that the test failed, in the present run of the test
     error: BaseException | None = field(default=None, repr=False)  # the last one that the audit raised
+
+    def packed(self) -> dict[str, Any]:
+        """The plain values, without the error, which cannot be sent."""
+        return {one.name: getattr(self, one.name) for one in fields(self) if one.name != "error"}
 
     @property
     def is_lost(self) -> bool:
@@ -217,8 +206,8 @@ class AuditSession:
         audits, is_one = round(planned / alone), self.alphas == {self.settings.alpha}
         times = f"{audits:,} audit{'s' * (audits != 1)} × alpha {alone:g} = " if is_one else "sum of alphas "
         both = " (half of each alpha for the comparison)" if self.tests_each > 1 else ""
-        resolution = self.settings.resolution
-        size = f"at most {self.settings.runs:,} runs" if resolution is None else f"runs for resolution {resolution:g}"
+        detect = self.settings.detect
+        size = f"at most {self.settings.runs:,} runs" if detect is None else f"runs to detect {detect:g}"
         time = "" if self.settings.seconds is None else f", {self.settings.seconds:g} s each"
         return (
             f"{tests:,} test{'s' * (tests != 1)}, {times}{planned:.3g} of error budget {self.settings.budget:g}{both}; "
@@ -237,24 +226,23 @@ class AuditSession:
             )
         return self.baselines.joinpath(*parts[:-1], f"{parts[-1]}.json")
 
-    def missing_baseline(self) -> str | None:
-        """Return the message if the baseline to compare with does not exist."""
-        if self.compare is None or (path := self.baseline_path(self.compare)).exists():
-            return None
-        known = sorted(
-            each.relative_to(self.baselines).with_suffix("").as_posix() for each in self.baselines.rglob("*.json")
-        )
-        return (
-            f"--dp-audit-compare={self.compare}: {path} does not exist. Use an existing baseline "
-            f"({', '.join(known) or f'none in {self.baselines}'}), or save one with --dp-audit-save={self.compare}."
-        )
+    def read_baselines(self) -> None:
+        """Read the baseline to compare with, and the one to replace, since its entries outside this session are kept.
 
-    def check_former(self) -> None:
-        """Read the baseline that is to be replaced, since its entries outside this session are kept."""
-        from ...audit.records.json_codec import load
+        A `ValueError` says that the first does not exist.
+        """
+        if self.compare is not None and not (path := self.baseline_path(self.compare)).exists():
+            found = (each.relative_to(self.baselines).with_suffix("") for each in self.baselines.rglob("*.json"))
+            known = ", ".join(sorted(each.as_posix() for each in found)) or f"none in {self.baselines}"
+            raise ValueError(
+                f"--dp-audit-compare={self.compare}: {path} does not exist. Use an existing baseline ({known}), or "
+                f"save one with --dp-audit-save={self.compare}."
+            )
+        self.baseline()
+        if self.save is not None and (former := self.baseline_path(self.save)).exists():
+            from ...audit.records.json_codec import load
 
-        if self.save is not None and self.baseline_path(self.save).exists():
-            load(self.baseline_path(self.save))
+            load(former)
 
     def baseline(self) -> dict[str, Entry]:
         """Return the baseline's entries by name; empty without a comparison."""
@@ -316,10 +304,8 @@ class AuditSession:
 
     def _lost_in_forks(self) -> list[str]:
         """The message of an audit in a forked child, once."""
-        if not self.in_forks[0]:
-            return []
-        self.in_forks[0] = 0
-        return [IN_FORK]
+        found, self.in_forks[0] = [IN_FORK] * self.in_forks[0], 0
+        return found
 
     def still_running(self, is_of: Callable[[str], bool]) -> list[str]:
         """Return messages about audits that have not ended with their test, of some of the tests."""
@@ -357,31 +343,30 @@ class AuditSession:
 
         The first pack has what was collected too, so that the tests of a worker that crashes later are known.
         """
-        entries = [entry for name, entry in list(self.entries.items()) if test in (None, owner(name))]
+
+        def of(held: dict[str, Any]) -> dict[str, Any]:  # a thread may outlast the test and change what is held
+            return {name: value for name, value in list(held.items()) if test in (None, owner(name))}
+
         text = ""
-        if entries:  # without audits the library is not imported
+        if entries := of(self.entries):  # without audits the library is not imported
             from ...audit.records.json_codec import to_json
             from ...audit.records.suite import Suite
 
-            text = to_json(Suite(title="", entries=tuple(entries)))
-        has_told_plan, self.has_told_plan = self.has_told_plan, True
+            text = to_json(Suite(title="", entries=tuple(entries.values())))
+        has_plan, self.has_told_plan = test is None or not self.has_told_plan, True
         return {
             "entries": text,
             # Of the whole process, when it ends: audits that still run, and those of forked children.
             "unfinished": {} if test is not None else dict(self.unfinished),
             "in_forks": test is None and bool(self.in_forks[0]),
-            "failed": {
-                name: (one.test, one.message, one.has_verdict, one.is_settled, one.is_reported)
-                for name, one in list(self.failed.items())  # a thread may outlast the test
-                if test in (None, one.test)
-            },
+            "failed": {name: one.packed() for name, one in of(self.failed).items()},
             "charges": {key: held for key, held in list(self.charges.items()) if test in (None, held[0])},
-            "notes": {name: note for name, note in list(self.notes.items()) if test in (None, owner(name))},
-            "compared": {name: how for name, how in list(self.compared.items()) if test in (None, owner(name))},
+            "notes": of(self.notes),
+            "compared": of(self.compared),
             "finished": [name for name in list(self.finished) if test in (None, name)],
-            "planned": self.planned if test is None or not has_told_plan else {},
-            "files": sorted(self.files) if test is None or not has_told_plan else [],
-            "left_out": sorted(self.left_out) if test is None or not has_told_plan else [],
+            "planned": self.planned if has_plan else {},
+            "files": sorted(self.files) if has_plan else [],
+            "left_out": sorted(self.left_out) if has_plan else [],
         }
 
     def take(self, found: dict[str, Any]) -> None:
@@ -390,7 +375,7 @@ class AuditSession:
             from ...audit.records.json_codec import from_json
 
             self.entries |= {entry.name: entry for entry in from_json(found["entries"]).entries}
-        self.failed |= {label: Failure(*held) for label, held in found["failed"].items()}
+        self.failed |= {label: Failure(**held) for label, held in found["failed"].items()}
         for name in ("charges", "notes", "compared", "finished", "planned", "files", "left_out", "unfinished"):
             getattr(self, name).update(found[name])
         self.in_forks[0] |= found["in_forks"]
@@ -399,21 +384,13 @@ class AuditSession:
         """Write the requested report and baseline; return whether the session fails although its tests passed.
 
         It fails if audits of the baseline are missing, if none could be compared, or if a failed audit is in no report.
-        A report or baseline that cannot be written is a message.
-
-        Parameters
-        ----------
-        is_whole, is_green : bool
-            Whether the session was complete, and whether no test failed.
-        given : list of str
-            Tests selected on the command line, to which the search for missing audits is limited; empty for all.
-        root : Path
-            Root folder of the tests.
+        A report or baseline that cannot be written is a message. `is_whole` and `is_green` say whether the session was
+        complete, and whether no test failed. The search for missing audits is limited to the tests that are `given` on
+        the command line, if any; `root` is the folder of the tests.
         """
-        lost = [f"WARNING {one.lost}" for one in self.failed.values() if one.is_lost and one.test not in self.red]
-        lost += [f"WARNING {said}" for said in self.still_running(lambda test: is_whole and test not in self.red)]
-        lost += [f"WARNING {said}" for said in self._lost_in_forks()]
-        self.messages += lost
+        lost = [one.lost for one in self.failed.values() if one.is_lost and one.test not in self.red]
+        lost += self.still_running(lambda test: is_whole and test not in self.red) + self._lost_in_forks()
+        self.messages += [f"WARNING {said}" for said in lost]
         if missing := self.without_audit():
             more = f" and {len(missing) - _MOST_NAMED:,} more" if len(missing) > _MOST_NAMED else ""
             named = ", ".join(missing[:_MOST_NAMED])
@@ -430,17 +407,24 @@ class AuditSession:
         is_stranger = bool(self.compare and self.entries and not self.baseline().keys() & self.entries.keys())
         if is_stranger:
             self.messages.append(f"baseline {self.compare} has no audit of this session, so nothing was compared")
-        try:
-            if self.report is not None:
+        if self.report is not None:
+            with self._costing_the_file("report", self.report):
                 self._write_report(self.report)
-        except Exception as error:
-            self.messages.append(_not_written("--dp-audit-report", self.report, error))
-        try:
-            if self.save is not None:
+        if self.save is not None:
+            with self._costing_the_file("save", self.baseline_path(self.save)):
                 self._save(self.save, is_whole, is_green, given, root)
-        except Exception as error:
-            self.messages.append(_not_written("--dp-audit-save", self.baseline_path(str(self.save)), error))
         return bool(lost or absent) or is_stranger
+
+    @contextmanager
+    def _costing_the_file(self, option: str, path: Path) -> Iterator[None]:
+        """An error in the block costs the session nothing but the file."""
+        try:
+            yield
+        except Exception as error:
+            kind = "" if isinstance(error, OSError) else f"{type(error).__name__}: "
+            self.messages.append(
+                f"WARNING --dp-audit-{option}={path} not written ({kind}{error}); use a path that can be written"
+            )
 
     def _missing(self, before: Iterable[str], given: list[str], root: Path) -> list[str]:
         """Audits in `before` that this session should have made: their file was collected or no longer exists."""
@@ -527,14 +511,11 @@ class AuditSession:
 
     def interrupted(self) -> None:
         """Say how the audit that Ctrl-C ended is continued."""
-        if self.running and self.store is None:
-            self.messages.append(
-                f"{self.running}: interrupted; with --dp-audit-store=DIR, the next session continues such an audit"
-            )
-        elif self.running:
-            self.messages.append(
-                f"{self.running}: interrupted; its draws are kept in {self.store}, and the same command continues it"
-            )
+        way_on = f"its draws are kept in {self.store}, and the same command continues it"
+        if self.store is None:
+            way_on = "with --dp-audit-store=DIR, the next session continues such an audit"
+        if self.running:
+            self.messages.append(f"{self.running}: interrupted; {way_on}")
 
 
 def _for_a_baseline(result: Checked) -> Checked:
@@ -542,18 +523,10 @@ def _for_a_baseline(result: Checked) -> Checked:
     from ...audit.results.audit_result import AuditResult, SequentialResult
     from ...audit.results.canary_result import CanaryResult
 
-    if isinstance(result, CanaryResult):
-        return replace(result, environment={}, sketch=None)
-    if isinstance(result, AuditResult):
-        light = replace(result, environment={}, sketch=None)
-        return replace(light, interim_analyses=()) if isinstance(light, SequentialResult) else light
-    return replace(result, environment={})
-
-
-def _not_written(option: str, path: Path | None, error: Exception) -> str:
-    """The message about a file that costs a session nothing but the file."""
-    kind = "" if isinstance(error, OSError) else f"{type(error).__name__}: "
-    return f"WARNING {option}={path} not written ({kind}{error}); use a path that can be written"
+    light = replace(result, environment={})
+    if isinstance(light, AuditResult | CanaryResult):
+        light = replace(light, sketch=None)
+    return replace(light, interim_analyses=()) if isinstance(light, SequentialResult) else light
 
 
 def _causes(error: BaseException | None) -> list[BaseException]:
@@ -566,16 +539,6 @@ def _causes(error: BaseException | None) -> list[BaseException]:
             found.append(one)
             waiting += [one.__cause__, *(one.exceptions if isinstance(one, BaseExceptionGroup) else ())]
     return found
-
-
-def saved_as(name: str) -> str:
-    """Random stream for the counts saved as a baseline."""
-    return f"baseline {name}"
-
-
-def compared_with(name: str) -> str:
-    """Random stream for the counts compared with a baseline."""
-    return f"comparison with {name}"
 
 
 def owner(name: str) -> str:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+import re
+from html import unescape
 
 from dpaudit import ApproxDP, GaussianDP, PrivacyProfile, PureDP, RenyiDP, TradeOffCurve, ZeroConcentratedDP
 from dpaudit.audit.events.events import Intervals, Sketch
 from dpaudit.audit.inference.event_test import Counts
 from dpaudit.audit.results.audit_result import FixedSizeResult, Pair, SequentialResult
-from dpaudit.audit.results.cell_result import CellCounts
+from dpaudit.audit.results.bin_result import BinCounts
 from dpaudit.audit.results.statement_result import Point, Series, StatementResult
 from dpaudit.claims import NFoldComposition, ProbabilityPreservation
+from dpaudit.reports.pages.html_page import templates
 
 CLAIMS = [
     PureDP(1.0), PureDP(0.0), ApproxDP(0.5, 1e-3), ApproxDP(0.5, 1e-3, bound_on="delta"), GaussianDP(1.0),
@@ -19,9 +22,9 @@ CLAIMS = [
 ]  # fmt: skip
 BINS = Sketch((), (-1.0, 0.0, 1.0), (50, 30, 20, 0), (0, 20, 30, 50))
 COINS = Sketch(("'heads'", "'ta$l$'", "3"), (), (70, 30, 0), (30, 70, 0))
-CELLS = CellCounts(
+CELLS = BinCounts(
     names=("output in (-inf, 0]", "output in (0, 1]", "output in (1, inf]", "output is not a number"),
-    count_x=(700, 200, 100, 0), count_y=(150, 150, 700, 0), alpha=0.005, n_known=3, scope="these 3 cells only",
+    count_x=(700, 200, 100, 0), count_y=(150, 150, 700, 0), alpha=0.005, n_known=3, scope="these 3 bins only",
 )  # fmt: skip
 SERIES = Series(
     x_name="quantile stated", y_name="quantile seen", x=(0.0, 1.0, 2.0, 3.0), estimate=(0.1, 1.0, 2.5, math.nan),
@@ -43,7 +46,7 @@ def audit(**changes):
         "more_likely_on": "x",
         "pair": Pair(x="1 row", y="2 rows", difference="a row", adjacency="add/remove", distance=1),
         "counts": Counts(count_x=30, runs_x=100, count_y=10, runs_y=100), "alpha": 0.05, "pvalue": 0.3, "bound": 0.5,
-        "resolution": 0.2, "power": 0.95, "runs": 200, "pilot_runs": 100, "seed": 1,
+        "min_detectable_excess": 0.2, "power": 0.95, "runs": 200, "pilot_runs": 100, "seed": 1,
     }  # fmt: skip
     kind = SequentialResult if "stopped" in changes else FixedSizeResult
     return kind(**{**given, **changes})
@@ -52,12 +55,18 @@ def audit(**changes):
 def large(**changes):
     """An audit of many runs, whose numbers have many digits."""
     given = {
-        "mechanism": "noisy count", "bound": 0.98765432, "resolution": 0.0123456, "pvalue": 0.31234567,
+        "mechanism": "noisy count", "bound": 0.98765432, "min_detectable_excess": 0.0123456, "pvalue": 0.31234567,
         "pair": Pair(x="array of 3", y="array of 2", difference="row 2 removed", adjacency="add/remove", distance=1),
         "counts": Counts(count_x=61_234, runs_x=950_001, count_y=21_357, runs_y=950_002), "runs": 1_000_003,
         "pilot_runs": 50_021, "seed": 98_765, "sketch": BINS, "versions": (("dpaudit", "0.1.0"), ("numpy", "2.0.0")),
     }  # fmt: skip
     return audit(**{**given, **changes})
+
+
+def facts(entry):
+    """What a page says of one entry, by name."""
+    text = templates().get_template("facts.html.j2").render(entry=entry, result=entry.result)
+    return {name: unescape(value) for name, value in re.findall("<dt>(.*)</dt><dd><bdi>(.*)</bdi></dd>", text)}
 
 
 def statement(**changes):

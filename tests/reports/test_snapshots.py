@@ -20,12 +20,12 @@ from dpaudit import ApproxDP, PureDP, Verdict
 from dpaudit.audit.events.events import Intervals, Outcomes, Sketch
 from dpaudit.audit.health.findings import Finding, HealthCheck
 from dpaudit.audit.inference.event_test import Counts
-from dpaudit.audit.portfolio.low_bits import LowBits
+from dpaudit.audit.portfolio.floating_point_leaks import FloatingPointLeak
 from dpaudit.audit.records.baseline_comparison import Comparison
 from dpaudit.audit.records.json_codec import to_json
 from dpaudit.audit.records.suite import Accepted, Entry, Recount, Suite, Topic
 from dpaudit.audit.results.audit_result import AuditResult, FixedSizeResult, InterimAnalysis, Pair, SequentialResult
-from dpaudit.audit.results.cell_result import CellCounts
+from dpaudit.audit.results.bin_result import BinCounts
 from dpaudit.audit.results.statement_result import Point, Series, StatementResult
 from dpaudit.audit.sampling.object_identity import Provenance
 from dpaudit.reports import csv, html, junit, markdown, table
@@ -52,17 +52,19 @@ REFUTED = FixedSizeResult(
     alpha=0.05,
     pvalue=1e-10,
     bound=1.2471,
-    resolution=0.0123,
+    min_detectable_excess=0.0123,
     power=0.95,
     runs=1_000_000,
     pilot_runs=50_000,
     seed=7,
     sketch=Sketch((), (-1.0, 0.0, 1.0), (50, 30, 20, 0), (0, 20, 30, 50)),
-    cells=CellCounts(
+    bins=BinCounts(
         names=("output ≤ -1", "output > -1", "not a number"), count_x=(600_000, 350_000, 0),
-        count_y=(200_000, 750_000, 0), alpha=0.005, n_known=2, scope="upper ends for these cells only",
+        count_y=(200_000, 750_000, 0), alpha=0.005, n_known=2, scope="upper ends for these bins only",
     ),
-    low_bits=LowBits(HALF_LINE, "x", Counts(count_x=90, runs_x=100, count_y=1, runs_y=100), 2.5, "epsilon"),
+    floating_point_leak=FloatingPointLeak(
+        HALF_LINE, "x", Counts(count_x=90, runs_x=100, count_y=1, runs_y=100), 2.5, "epsilon"
+    ),
     versions=(("dpaudit", "0.1.0"), ("numpy", "2.0.0")),
     environment={"seconds": 1.25},
 )  # fmt: skip
@@ -72,12 +74,13 @@ STOPPED = SequentialResult(
         "stopped": "refuted",
         "counts": Counts(count_x=90, runs_x=128, count_y=20, runs_y=128), "runs": 128, "pilot_runs": 32, "bound": 1.1,
         "pvalue": 0.01, "mechanism": "scan | <b>tag</b>", "is_reproducible": False, "notes": ("a note",),
-        "low_bits": None, "resolution": None,
+        "floating_point_leak": None, "min_detectable_excess": None,
     },
 )  # fmt: skip
 KEPT = replace(
-    REFUTED, claim=ApproxDP(1.0, 1e-5), provenance=None, claim_source="", cells=None, low_bits=None, bound=0.97,
-    pvalue=0.31, event=Outcomes(("=cmd()", None)), more_likely_on="y", requested_resolution=0.02, bits=True,
+    REFUTED, claim=ApproxDP(1.0, 1e-5), provenance=None, claim_source="", bins=None,
+    floating_point_leak=None, bound=0.97,
+    pvalue=0.31, event=Outcomes(("=cmd()", None)), more_likely_on="y", detect=0.02, floating_point="test",
     sketch=Sketch(("'=cmd()'", "None"), (), (70, 30), (30, 70)),
     pair=Pair(x="a", y="b", difference="not seen", adjacency="declared neighbours by the caller", distance=2),
 )  # fmt: skip

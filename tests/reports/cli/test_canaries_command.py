@@ -25,11 +25,11 @@ def canaries(run, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "status", "verdict"),
     [
-        (("--epsilon", "0.5"), 1, "REFUTED: ε ≥ "),
-        (("--epsilon", "0.5", "--score", "flat"), 3, "INCONCLUSIVE: no "),
-        (("--epsilon", "0.5", "--score", "flat", "--resolution", "2"), 0, "NOT REFUTED: ε ≥ 0"),
-        (("--mu", "0.5", "--method", "f-dp", "--guesses", "40"), 1, "REFUTED: μ ≥ "),
-        (("--epsilon", "0.5", "--coins", "fixed", "--adjacency", "replace"), 1, "of 40 pairs"),
+        (("--epsilon", "0.5"), 1, "REFUTED  training run: ε ≥ "),
+        (("--epsilon", "0.5", "--score", "flat"), 3, "INCONCLUSIVE  training run: no "),
+        (("--epsilon", "0.5", "--score", "flat", "--detect", "2"), 0, "NOT REFUTED  training run: ε ≥ 0"),
+        (("--mu", "0.5", "--method", "f-dp", "--guesses", "40"), 1, "REFUTED  training run: μ ≥ "),
+        (("--epsilon", "0.5", "--inclusion", "fixed", "--adjacency", "replace"), 1, "of 40 pairs"),
     ],
     ids=["refuted", "nothing tested", "not refuted", "mu", "pairs"],
 )
@@ -38,7 +38,7 @@ def test_exit_status_and_verdict(run, arguments, status, verdict):
     assert (code, err) == (status, "")
     assert verdict in out
     assert "\n  canaries 100, of which 40 were in the training data" in out
-    assert "\n  ceiling  " in out
+    assert "\n  at most  " in out
 
 
 def test_it_audits_as_the_library_does(run):
@@ -60,9 +60,9 @@ def test_it_audits_as_the_library_does(run):
         ),
         (
             ("--epsilon", "1", "--probability", "0.01"),
-            "pass the probability with which canaries were included, or --coins",
+            "pass the probability with which canaries were included, or --inclusion",
         ),
-        (("--epsilon", "1", "--coins", "fixed"), 'pass --adjacency "replace" and a claim for replaced rows'),
+        (("--epsilon", "1", "--inclusion", "fixed"), 'pass --adjacency "replace" and a claim for replaced rows'),
         (("--epsilon", "1", "--method", "bets"), "--method 'bets' is unknown; use one of auto, betting"),
         (("--gdp", "1"), "use --mu"),
     ],
@@ -113,8 +113,11 @@ def test_several_files_are_several_runs(tmp_path):
         ("a.csv", b"score,included\nhigh,1\n", "column 'score' of .* is not made of numbers"),
         ("a.npy", b"no array", "cannot be read"),
         ("a.txt", b"", "unknown ending; use .csv, .npy or .npz"),
+        ("a.csv", b"score,included,score\n1,1,0\n", "line 1: the name 'score' occurs 2 times"),
+        ("a.csv", b"0.5,1\n0.7,0\n", "line 1: the name '0.5' is a number"),
+        ("a.csv", b"score,included\n1,1\n2\n", "line 3: 1 cell, and 2 in line 1"),
     ],
-    ids=["empty", "text", "npy", "ending"],
+    ids=["empty", "text", "npy", "ending", "twice", "number", "short"],
 )
 def test_damaged_files_are_refused(name, content, message, tmp_path):
     (tmp_path / name).write_bytes(content)

@@ -55,20 +55,6 @@ def test_tables_that_lose_nothing(tmp_path):
         read_dataset(f"@{tmp_path}/x.npy")
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("score,included,score\n1,1,0\n", "line 1: the name 'score' occurs 2 times"),
-        ("0.5,1\n0.7,0\n", "line 1: the name '0.5' is a number"),
-        ("score,included\n1,1\n2\n", "line 3: 1 cell, and 2 in line 1"),
-    ],
-)
-def test_scores_that_would_lose_something(tmp_path, content, message):
-    (tmp_path / "scores.csv").write_text(content)
-    with pytest.raises(DatasetError, match=message):
-        read_scores([tmp_path / "scores.csv"], "score", "included")
-
-
 @pytest.mark.parametrize("text", ['{"a": 1, "a": 2}', '[{"age": [{"b": 1, "b": 2}]}]'])
 def test_a_key_that_would_lose_a_value(tmp_path, text):
     (tmp_path / "x.json").write_text(text)

@@ -78,7 +78,7 @@ for line in sys.stdin:
     print(child, flush=True)
     print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
-AUDIT = ("--x", "[1,1]", "--y", "[1]", "--runs", "600", "--bits", "false")
+AUDIT = ("--x", "[1,1]", "--y", "[1]", "--runs", "600", "--floating-point", "ignore")
 
 
 @pytest.fixture(scope="module")
@@ -159,7 +159,7 @@ def test_the_report_is_written_although_nobody_reads_the_output(audited, folder)
     full = {"stdout": "/dev/full", "stderr": "/dev/full"}
     assert audited("mine:noisy", "--out", "out", **full)[0] == 2
     assert not load(folder / "out" / "results.json").entries[0].result.is_refuted
-    status, _, err = audited("mine:noisy", "--cells", "4", "--out", "left", stdout="a reader who left")
+    status, _, err = audited("mine:noisy", "--bins", "4", "--out", "left", stdout="a reader who left")
     assert (status, err) == (0, "")
     assert (folder / "left" / "report.html").exists()
     status, _, err = audited("mine:noisy", stdout="/dev/full")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 
 import pytest
 
@@ -18,9 +19,8 @@ def constant(rows, size, rng):
 
 nothing = 3
 """
-AUDIT = ("audit", "mine:noisy_count")
-PAIR = ("--x", "[1, 1]", "--y", "[1]", "--runs", "2000", "--bits", "false")
-CLAIM = ("--epsilon", "1")
+AUDIT, CLAIM = "audit mine:noisy_count", "--epsilon 1"
+PAIR = "--x '[1, 1]' --y '[1]' --runs 2000 --floating-point ignore"
 
 
 @pytest.fixture(name="run")
@@ -33,107 +33,84 @@ def run_with_files(tmp_path, run):
     return run
 
 
-MISTAKES = [
-    (("adit",), "UsageError: 'adit' is not a command; did you mean 'audit'? `dpaudit --help` lists the commands."),
-    (("--versoin",), "UsageError: --versoin is not an option of `dpaudit`; did you mean '--version'?"),
-    (("bench", "faulst"), "UsageError: no such command 'faulst'. Did you mean 'faults'? `dpaudit bench --help`"),
-    (
-        ("audit", "--epsilno", "1"),
-        "UsageError: --epsilno is not an option of `dpaudit audit`; did you mean '--epsilon'? `dpaudit audit --help`",
+MISTAKES = {
+    "adit": "UsageError: 'adit' is not a command; did you mean 'audit'? `dpaudit --help` lists the commands.",
+    "--versoin": "UsageError: --versoin is not an option of `dpaudit`; did you mean '--version'?",
+    "bench faulst": "UsageError: no such command 'faulst'. Did you mean 'faults'? `dpaudit bench --help`",
+    "audit --epsilno 1": (
+        "UsageError: --epsilno is not an option of `dpaudit audit`; did you mean '--epsilon'? `dpaudit audit --help`"
     ),
-    (("audit",), "OptionError: a mechanism is named as MODULE:OBJECT or as --program"),
-    ((*AUDIT, "--x"), "UsageError: option '--x' requires an argument"),
-    ((*AUDIT, "[1]", *PAIR), "UsageError: got unexpected extra argument(s) ([1]);"),
-    (
-        (*AUDIT, "--runs", "many"),
-        "UsageError: invalid value for '--runs': 'many' is not a whole number, such as 100000, 100_000 or 1e5;",
+    "audit": "OptionError: a mechanism is named as MODULE:OBJECT or as --program",
+    f"{AUDIT} --x": "UsageError: option '--x' requires an argument",
+    f"{AUDIT} '[1]' {PAIR}": "UsageError: got unexpected extra argument(s) ([1]);",
+    f"{AUDIT} --runs many": (
+        "UsageError: invalid value for '--runs': 'many' is not a whole number, such as 100000, 100_000 or 1e5;"
     ),
-    (("report",), "UsageError: missing argument 'results'; `dpaudit report --help`"),
-    (
-        (*AUDIT, *PAIR),
-        "ClaimError: no claim given, and noisy_count has no attribute claim. Pass claim=",
+    "report": "UsageError: missing argument 'results'; `dpaudit report --help`",
+    f"{AUDIT} {PAIR}": "ClaimError: no claim given, and noisy_count has no attribute claim. Pass claim=",
+    "plan": "OptionError: no claim given; give exactly one of --epsilon (with --delta), --mu and --rho.",
+    f"{AUDIT} {PAIR} --epsilon -1": "ClaimError: --epsilon -1.0 is not allowed",
+    f"{AUDIT} {PAIR} {CLAIM} --seed -1": (
+        "OptionError: --seed -1 is not a seed; use a whole number >= 0 of at most 256 bits."
     ),
-    (("plan",), "OptionError: no claim given; give exactly one of --epsilon (with --delta), --mu and --rho."),
-    ((*AUDIT, *PAIR, "--epsilon", "-1"), "ClaimError: --epsilon -1.0 is not allowed"),
-    (
-        (*AUDIT, *PAIR, *CLAIM, "--seed", "-1"),
-        "OptionError: --seed -1 is not a seed; use a whole number >= 0 of at most 256 bits.",
+    f"{AUDIT} {PAIR} {CLAIM} --bins 8 --sequential": (
+        "OptionError: --bins 8 needs a fixed number of runs; use --no-sequential, and no --seconds."
     ),
-    (
-        (*AUDIT, *PAIR, *CLAIM, "--cells", "8", "--sequential"),
-        "OptionError: --cells 8 needs a fixed number of runs; use --no-sequential.",
-    ),
-    (
-        (*AUDIT, *PAIR, *CLAIM, "--adjacency", "Replce"),
+    f"{AUDIT} {PAIR} {CLAIM} --adjacency Replce": (
         "OptionError: --adjacency 'Replce' is unknown; use one of add-remove, replace, edge, node, local, l1, l2, "
-        "linf; did you mean 'replace'?",
+        "linf; did you mean 'replace'?"
     ),
-    ((*AUDIT, *PAIR, *CLAIM, "--bits", "ture"), "OptionError: --bits 'ture' is unknown; use one of warn, true, false;"),
-    (
-        ("audit", "mine:noisy_cuont", *PAIR, *CLAIM),
-        "UnknownNameError: 'mine' has no 'noisy_cuont'; did you mean 'noisy_c",
+    f"{AUDIT} {PAIR} {CLAIM} --floating-point ture": "OptionError: --floating-point 'ture' is unknown; use one of "
+    "warn, test, ignore.",
+    f"audit mine:noisy_cuont {PAIR} {CLAIM}": "UnknownNameError: 'mine' has no 'noisy_cuont'; did you mean 'noisy_c",
+    f"audit mien:noisy_count {PAIR} {CLAIM}": (
+        "UnknownNameError: module 'mien' of 'mien:noisy_count' does not exist; did you mean 'mine'?"
     ),
-    (
-        ("audit", "mien:noisy_count", *PAIR, *CLAIM),
-        "UnknownNameError: module 'mien' of 'mien:noisy_count' does not exist; did you mean 'mine'?",
+    f"audit mine:complains {PAIR} {CLAIM}": "MechanismError: complains raised ValueError: runs=3 of the caller",
+    f"{AUDIT} --x '[1]' {CLAIM}": "OptionError: --y is missing; a pair needs it beside --x",
+    f"{AUDIT} --search mine:noisy_count {CLAIM} --search-runs 1": "OptionError: --search-runs 1 is not",
+    f"{AUDIT} --search mine:noisy_count --x '[1]' {CLAIM}": "OptionError: --x and --y name a pair, and --search",
+    f"{AUDIT} {CLAIM}": "OptionError: name a pair with --x and --y, or a domain to search with --search",
+    f"{AUDIT} --x '['\"'\"'a'\"'\"']' --y '[]' {CLAIM}": (
+        'DatasetError: --x "[\'a\']" is not JSON (character 2: Expecting value); in JSON this is ["a"].'
     ),
-    (("audit", "mine:complains", *PAIR, *CLAIM), "MechanismError: complains raised ValueError: runs=3 of the caller"),
-    ((*AUDIT, "--x", "[1]", *CLAIM), "OptionError: --y is missing; a pair needs it beside --x"),
-    ((*AUDIT, "--search", "mine:noisy_count", *CLAIM, "--search-runs", "1"), "OptionError: --search-runs 1 is not"),
-    (
-        (*AUDIT, "--search", "mine:noisy_count", "--x", "[1]", *CLAIM),
-        "OptionError: --x and --y name a pair, and --search",
+    f"{AUDIT} --x '[]' --y '[1' {CLAIM}": "DatasetError: --y '[1' is not JSON (character 3: ",
+    f"{AUDIT} --x people.csv --y '[]' {CLAIM}": (
+        "DatasetError: --x 'people.csv' is not JSON (character 1: Expecting value); for a file write @people.csv."
     ),
-    ((*AUDIT, *CLAIM), "OptionError: name a pair with --x and --y, or a domain to search with --search"),
-    (
-        (*AUDIT, "--x", "['a']", "--y", "[]", *CLAIM),
-        'DatasetError: --x "[\'a\']" is not JSON (character 2: Expecting value); in JSON this is ["a"].',
+    f"{AUDIT} --x @peple.csv --y '[]' {CLAIM}": (
+        "DatasetError: peple.csv cannot be read: the file does not exist; did you mean 'people.csv'?"
     ),
-    ((*AUDIT, "--x", "[]", "--y", "[1", *CLAIM), "DatasetError: --y '[1' is not JSON (character 3: "),
-    (
-        (*AUDIT, "--x", "people.csv", "--y", "[]", *CLAIM),
-        "DatasetError: --x 'people.csv' is not JSON (character 1: Expecting value); for a file write @people.csv.",
+    f"{AUDIT} --x @people.csw --y '[]' {CLAIM}": (
+        "DatasetError: people.csw has an unknown ending; use .json, .npy or .csv; did you mean 'people.csv'?"
     ),
-    (
-        (*AUDIT, "--x", "@peple.csv", "--y", "[]", *CLAIM),
-        "DatasetError: peple.csv cannot be read: the file does not exist; did you mean 'people.csv'?",
+    "report report/result.json": (
+        "RecordError: report/result.json cannot be read: the file does not exist; did you mean 'report/results.json'?"
     ),
-    (
-        (*AUDIT, "--x", "@people.csw", "--y", "[]", *CLAIM),
-        "DatasetError: people.csw has an unknown ending; use .json, .npy or .csv; did you mean 'people.csv'?",
+    "report report": "RecordError: report cannot be read: it is a folder; did you mean 'report/results.json'?",
+    f"audit mine {PAIR} {CLAIM}": "UnknownNameError: 'mine' does not name an object",
+    f"audit mine.py:noisy_count {PAIR} {CLAIM}": "UnknownNameError: 'mine.py:noisy_count' names a file",
+    f"audit nowhere.at_all:f {PAIR} {CLAIM}": (
+        "UnknownNameError: module 'nowhere' of 'nowhere.at_all:f' does not exist; install it"
     ),
-    (
-        ("report", "report/result.json"),
-        "RecordError: report/result.json cannot be read: the file does not exist; did you mean 'report/results.json'?",
-    ),
-    (
-        ("report", "report"),
-        "RecordError: report cannot be read: it is a folder; did you mean 'report/results.json'?",
-    ),
-    (("audit", "mine", *PAIR, *CLAIM), "UnknownNameError: 'mine' does not name an object"),
-    (("audit", "mine.py:noisy_count", *PAIR, *CLAIM), "UnknownNameError: 'mine.py:noisy_count' names a file"),
-    (
-        ("audit", "nowhere.at_all:f", *PAIR, *CLAIM),
-        "UnknownNameError: module 'nowhere' of 'nowhere.at_all:f' does not exist; install it",
-    ),
-    (("audit", "mine:nothing", *PAIR, *CLAIM), "MechanismError: mechanism=3 cannot be run"),
-    ((*AUDIT, "--program", "true", *PAIR, *CLAIM), "OptionError: a mechanism is named as MODULE:OBJECT or as"),
-    (("audit", "--program", "sh 'open", *PAIR, *CLAIM), 'OptionError: --program "sh \'open" cannot be split'),
-    (("audit", "--program", "no-such-program", *PAIR, *CLAIM), "MechanismError: --program ['no-such"),
-    ((*AUDIT, *PAIR, *CLAIM, "--mu", "1"), "OptionError: --epsilon and --mu given"),
-    ((*AUDIT, *PAIR, "--mu", "1", "--delta", "0.1"), "OptionError: --delta 0.1 belongs to --epsilon"),
-    ((*AUDIT, *PAIR, *CLAIM, "--adjacency", "replace"), "AdjacencyError: the pair is"),
-    ((*AUDIT, *PAIR, *CLAIM, "--out", "mine.py/x"), "WriteError: mine.py/x/results.json"),
-    (("compare", "people.csv", "none.json"), "RecordError: none.json cannot be read"),
-    (("run", "E22"), "UnknownNameError: 'E22' is not an experiment or a case; did you mean 'E2'?"),
-    (("list", "--document", "exponental"), "UnknownNameError: 'exponental' is not a document; use one of reference, "),
-    (("bench", "inference", "--table", "size"), "UnknownNameError: 'size' is not a table; use false-alarms, sizes, "),
-]
+    f"audit mine:nothing {PAIR} {CLAIM}": "MechanismError: mechanism=3 cannot be run",
+    f"{AUDIT} --program true {PAIR} {CLAIM}": "OptionError: a mechanism is named as MODULE:OBJECT or as",
+    f"audit --program 'sh '\"'\"'open' {PAIR} {CLAIM}": 'OptionError: --program "sh \'open" cannot be split',
+    f"audit --program no-such-program {PAIR} {CLAIM}": "MechanismError: --program ['no-such",
+    f"{AUDIT} {PAIR} {CLAIM} --mu 1": "OptionError: --epsilon and --mu given",
+    f"{AUDIT} {PAIR} --mu 1 --delta 0.1": "OptionError: --delta 0.1 belongs to --epsilon",
+    f"{AUDIT} {PAIR} {CLAIM} --adjacency replace": "AdjacencyError: the pair is",
+    f"{AUDIT} {PAIR} {CLAIM} --out mine.py/x": "WriteError: mine.py/x/results.json",
+    "compare people.csv none.json": "RecordError: none.json cannot be read",
+    "run E22": "UnknownNameError: 'E22' is not an experiment or a case; did you mean 'E2'?",
+    "list --document exponental": "UnknownNameError: 'exponental' is not a document; use one of reference, ",
+    "bench inference --table size": "UnknownNameError: 'size' is not a table; use false-alarms, sizes, ",
+}
 
 
-@pytest.mark.parametrize(("arguments", "message"), MISTAKES, ids=[" ".join(line) for line, _ in MISTAKES])
-def test_a_mistake_is_told_in_one_line_with_status_2(run, arguments, message):
-    status, out, err = run(*arguments)
+@pytest.mark.parametrize(("line", "message"), MISTAKES.items(), ids=MISTAKES)
+def test_a_mistake_is_told_in_one_line_with_status_2(run, line, message):
+    status, out, err = run(*shlex.split(line))
     assert (status, out) == (2, "")
     assert err.replace(f"{os.getcwd()}/", "").startswith(message)
     assert err.count("\n") == 1
@@ -148,8 +125,8 @@ def test_help_without_arguments_has_status_0(run):
 
 
 def test_remarks_name_options(run):
-    status, out, _ = run("audit", "mine:constant", *PAIR, *CLAIM)
+    status, out, _ = run(*shlex.split(f"audit mine:constant {PAIR} {CLAIM}"))
     assert status == 3
     assert "Silence this check with --ignore 'constant-output'." in out
-    _, out, _ = run(*AUDIT, *PAIR[:-1], "warn", *CLAIM)
-    assert "--bits true audits the bits too, --bits false silences this." in " ".join(out.split())
+    _, out, _ = run(*shlex.split(f"{AUDIT} {PAIR} --floating-point warn {CLAIM}"))
+    assert "--floating-point test audits leaks too, --floating-point ignore silences this." in " ".join(out.split())

@@ -18,23 +18,19 @@ from dpaudit.reports.cli.shared_options import OPTIONS, in_options
 from ..examples import audit
 
 AUDIT = Path(dpaudit.__file__).parent / "audit"
-NOT_IN_SHELL = {
-    "procedures/epsilon_lower.py",
-    "procedures/check_equivalence.py",
-    "results/equivalence_result.py",
-}
+NOT_IN_SHELL = {"procedures/epsilon_lower.py", "procedures/check_equivalence.py", "results/equivalence_result.py"}
 """Modules that no command calls."""
 
 
 SAID = {
     "delta=1.5 is not a probability; use 0 <= delta < 1.": "--delta 1.5 is not a probability; use 0 <= delta < 1.",
-    "allow more with block_seconds=, or use jobs=1": "allow more with --block-seconds, or use --jobs 1",
+    "allow more with chunk_seconds=, or use jobs=1": "allow more with --chunk-seconds, or use --jobs 1",
     "use sequential=True or sequential=False.": "use --sequential or --no-sequential.",
     "or set runs=.": "or set --runs.",
     "Silence this check with ignore='no-power'.": "Silence this check with --ignore 'no-power'.",
     "with store= the audit resumes": "with --out the audit resumes",
     "domain=3 describes no datasets": "--search 3 describes no datasets",
-    "bits=True audits the bits too": "--bits true audits the bits too",
+    "floating_point='test' audits leaks too": "--floating-point test audits leaks too",
     'draws it again: draw_block(m, "x", seed=3)': 'draws it again: draw_block(m, "x", seed=3)',
     "f raised ValueError: runs=3; see jobs=1": "f raised ValueError: runs=3; see jobs=1",
     "a == b, x=3, runs==3": "a == b, x=3, runs==3",
@@ -96,15 +92,15 @@ def test_each_verdict_has_a_next_step():
     assert steps(findings=sick) == "next: follow the remedy of each failed health check, and audit again"
     assert "--search MODULE:OBJECT in place of --x and --y" in steps()
     assert "more --search-runs try more pairs" in steps(is_searched=True)
-    short = {"resolution": 0.2, "requested_resolution": 0.01}
-    assert steps(**short).startswith("next: more --runs to detect smaller excesses; `dpaudit plan`")
-    assert steps(stopped="time", interim_analyses=(), **short).startswith("next: a larger --seconds allows more runs")
+    short = {"min_detectable_excess": 0.2, "detect": 0.01}
+    assert steps(**short).startswith("also: more --runs to detect smaller excesses; `dpaudit plan`")
+    assert steps(stopped="time", interim_analyses=(), **short).startswith("also: a larger --seconds allows more runs")
 
 
 @pytest.mark.parametrize("is_terminal", [True, False])
 def test_only_a_terminal_shows_it(run, tmp_path, monkeypatch, is_terminal):
     (tmp_path / "counted_here.py").write_text("def f(x, size, rng):\n    return x + rng.laplace(size=size)\n")
     monkeypatch.setattr(sys.stdout, "isatty", lambda: is_terminal)
-    arguments = "audit counted_here:f --x 0 --y 1 --epsilon 1.5 --runs 600 --bits false"
+    arguments = "audit counted_here:f --x 0 --y 1 --epsilon 1.5 --runs 600 --floating-point ignore"
     status, out, _ = run(*arguments.split())
     assert (status, "next: " in out) == (0, is_terminal)

@@ -80,8 +80,10 @@ def test_evidence_for_reviewers_is_written_with_the_hash_of_the_results(run, tmp
     assert {path.name for path in (tmp_path / "r").iterdir()} == names
     assert "sarif: r/results.sarif" in out
     digest = hashlib.sha256((tmp_path / "a.json").read_bytes()).hexdigest()
-    artifacts = json.loads((tmp_path / "r/results.sarif").read_text())["runs"][0]["artifacts"]
+    runs = [json.loads((tmp_path / f"r/{name}.sarif").read_text())["runs"][0] for name in ("results", "code-scanning")]
+    artifacts = runs[0]["artifacts"]
     assert artifacts[0]["hashes"] == {"sha-256": digest}  # the source of the mechanism may follow
+    assert [{one["kind"] for one in run["results"]} == {"fail"} for run in runs] == [False, True], "problems alone"
     assert json.loads((tmp_path / "r/privacy-card.json").read_text())["results"][0]["sha256"] == digest
 
 

@@ -4,7 +4,6 @@ import dataclasses
 import io
 import math
 import re
-from functools import partial
 from xml.etree import ElementTree
 
 import numpy as np
@@ -15,15 +14,14 @@ from dpaudit.audit.events.events import Intervals, Outcomes, Sketch
 from dpaudit.audit.inference.event_test import Counts
 from dpaudit.audit.records.suite import Entry, Suite
 from dpaudit.audit.results.audit_result import FixedSizeResult, InterimAnalysis
-from dpaudit.audit.results.cell_result import CellCounts
-from dpaudit.audit.results.statement_result import Point, Series
-from dpaudit.reports.figures.figures import figures_of
 from dpaudit.reports.figures.forest_figure import forest
 from dpaudit.reports.figures.output_figures import ClaimedCurve, outputs_figure
+from dpaudit.reports.figures.plot import figures_of
 from dpaudit.reports.figures.svg_figure import drawings_of, save_figures, svg
 
-from ..examples import BINS, CLAIMS, COINS, statement
+from ..examples import BINS, CELLS, CLAIMS, COINS, POINTS, SERIES
 from ..examples import audit as result
+from ..examples import statement as told
 from ..test_snapshots import SUITE
 
 
@@ -40,7 +38,9 @@ def test_forest_draws_every_kind_of_number_without_a_warning(narrow, monkeypatch
     extremes = [0.0, 5e-324, 1.0, 1e308, math.inf, math.nan]
     entries = [entry(exact, bound=bound) for exact in [None, *extremes] for bound in (0.0, 1.0, 1e308, math.inf)]
     entries += [entry(1.0, bound=b, claim=c) for b in (0.0, 1.0) for c in (PureDP(0), PureDP(1e-300))]
-    entries += [entry(counts=counts(x, y), resolution=math.inf) for x, y in [(0, 0), (9, 0), (0, 9), (100, 100)]]
+    entries += [
+        entry(counts=counts(x, y), min_detectable_excess=math.inf) for x, y in [(0, 0), (9, 0), (0, 9), (100, 100)]
+    ]
     drawn = svg(forest(Suite(title="", entries=tuple(entries)), narrow=narrow))
     assert not re.search(r'="[^"]*\b(nan|inf)\b', drawn)
     assert "multiple of the claim" in svg(forest(Suite(title="", entries=()), narrow=narrow))
@@ -54,6 +54,8 @@ def test_forest_draws_bounds_as_fractions_of_claims():
     axes = forest(suite).axes[0]
     lengths = [patch.get_width() for patch in axes.patches]
     assert lengths == [0.5, 1.5, axes.get_xlim()[1]]
+    (ticks,) = (line for line in axes.lines if line.get_marker() == "|")
+    assert ticks.get_xdata() == pytest.approx([1.2, 1.1, 1.2]), "claim and detectable excess"
     assert [text.get_text() for text in axes.texts if "≥" in text.get_text()] == [
         "ε ≥ 0.5, claimed 1",
         "ε ≥ 3, claimed 2 (×1.5)",
@@ -95,7 +97,7 @@ def test_svg_stands_inside_a_page():
     assert "<metadata" not in text
     assert any(element.tag == "text" for element in root.iter())
     bins = Sketch((), tuple(map(float, range(39))), tuple(range(40)), tuple(range(40, 0, -1)))
-    first, again = ([svg(one.figure) for one in figures_of(result(sketch=bins, cells=CELLS))] for _ in range(2))
+    first, again = ([svg(one.figure) for one in figures_of(result(sketch=bins, bins=CELLS))] for _ in range(2))
     assert first == again
     assert max(map(len, first)) < 18_000
 
@@ -123,31 +125,17 @@ def test_figures_do_not_depend_on_the_users_settings_and_leave_them():
         assert dict(matplotlib.rcParams) == before
 
 
-CELLS = CellCounts(
-    names=("output in (-inf, 0]", "output in (0, inf]", "output is not a number"),
-    count_x=(700, 300, 0), count_y=(200, 800, 0), alpha=0.01, n_known=2, scope="these 2 cells only",
-)  # fmt: skip
-POINTS = tuple(Point(at=f"t = {t}", estimate=t, lower=t - 1.0, upper=t + 1.0, low=0.0, high=2.0) for t in (1.0, 4.5))
-SERIES = Series(
-    x_name="stated quantile", y_name="seen quantile", x=(0.0, 1.0), estimate=(0.0, 1.5), lower=(-0.1, 1.4),
-    upper=(0.1, 1.6), stated=(0.0, 1.0), intervals="both hold together with 95% confidence",
-)  # fmt: skip
-
-
-told = partial(statement, quantity="slope", points=POINTS, series=SERIES)
-
-
 def test_figures_of_an_audit_are_of_its_outputs_its_looks_and_its_cells():
     interim_analyses = (InterimAnalysis(32, 0.0, 1.0), InterimAnalysis(100, 0.5, 0.3))
     assert figures_of(result()) == []
     sequential = figures_of(result(sketch=BINS, interim_analyses=interim_analyses, stopped="runs"))
-    fixed = figures_of(result(sketch=BINS, cells=CELLS))
+    fixed = figures_of(result(sketch=BINS, bins=CELLS))
     assert [len(one.figure.axes) for one in (*sequential, *fixed)] == [2, 1, 2, 2, 1]
     outputs, bound, _, curves, rows = (one.label for one in (*sequential, *fixed))
     assert "3 times as often on x" in outputs
     assert "0.5 after 100 runs on each dataset, claimed 1; all 100 runs done" in bound
     assert "1-DP" in curves
-    assert "3 cells" in rows
+    assert "4 bins" in rows
 
 
 def test_figures_are_written_as_files_that_need_no_page(tmp_path):
@@ -157,35 +145,37 @@ def test_figures_are_written_as_files_that_need_no_page(tmp_path):
     text = (tmp_path / names[1]).read_text(encoding="utf-8")
     assert ElementTree.fromstring(text).tag == "{http://www.w3.org/2000/svg}svg"
     assert "var(--" not in text, "no page defines the colours"
+    assert "<title>Outputs of mechanism on x and y, " in text
+    assert "<title>Lower bounds as multiples of the claims</title>" in (tmp_path / names[0]).read_text(encoding="utf-8")
     sheet = {}
     ((drawing,),) = drawings_of([suite.entries[0].result], sheet)
     assert set(re.findall(r'class="(\w+)"', drawing[1])) == set(sheet), "on a page each class has a rule"
 
 
 def test_figures_of_cells_share_their_alpha():
-    curves, rows = figures_of(result(cells=CELLS))
+    curves, rows = figures_of(result(bins=CELLS))
     band = next(each for each in curves.figure.axes[1].collections).get_paths()[0].vertices
     lower = CELLS.band().trade_off(0.5)[0]
     assert min(y for x, y in band if x == 0.5) == pytest.approx(float(lower))
     for one in (curves, rows):
-        assert "hold together with 99% confidence" in one.caption
-    assert "upper bounds only for these cells (unions of the first cells" in curves.caption
-    assert "for these 2 cells only" in rows.caption
+        assert "hold together with 99.5% confidence" in one.caption
+    assert "upper bounds only for these bins (unions of the first bins" in curves.caption
+    assert "for these 3 bins only" in rows.caption
 
 
 def test_figures_of_a_statement_are_its_series_and_its_points():
     series, points = figures_of(told())
-    assert "1 of 2 intervals excludes the stated value" in series.label
-    assert "both hold together with 95% confidence" in series.caption
-    assert "the worst, t = 4.5, in [3.5, 5.5], stated 0 to 2" in points.label
+    assert "1 of 4 intervals excludes the stated value" in series.label
+    assert "each with 95% confidence" in series.caption
+    assert "the worst, t = 2, in [180, 250], stated 100" in points.label
     assert "95% confidence" in points.caption
     assert figures_of(told(series=None, points=POINTS[:1])) == []
 
 
 @pytest.mark.parametrize("text", ["$x^$<script>alert(1)</script>]]>&", "w" * 100_000, "a\n\x00\u202eleft"])
 def test_hostile_names_are_harmless_in_every_figure(text):
-    cells = dataclasses.replace(CELLS, names=(text, text, text), scope=text)
-    audit = result(mechanism=text, cells=cells, sketch=Sketch((text, "b"), (), (9, 1), (1, 9)), claim=GaussianDP(1.0))
+    cells = dataclasses.replace(CELLS, names=(text,) * 4, scope=text)
+    audit = result(mechanism=text, bins=cells, sketch=Sketch((text, "b"), (), (9, 1), (1, 9)), claim=GaussianDP(1.0))
     points = tuple(dataclasses.replace(point, at=text) for point in POINTS)
     series = dataclasses.replace(SERIES, x_name=text, y_name=text, intervals=text)
     statement = told(statement=text, quantity=text, method=text, points=points, series=series)

@@ -16,7 +16,7 @@ from dpaudit.audit.events.events import Sketch
 from dpaudit.audit.records.suite import Entry, Suite
 from dpaudit.audit.results.audit_result import InterimAnalysis
 from dpaudit.audit.results.statement_result import Point, Series
-from dpaudit.reports.figures.plot import kinds_of, plot
+from dpaudit.reports.figures.plot import KINDS, kinds_of, plot
 
 from .. import examples
 from ..examples import BINS, CELLS, POINTS, SERIES, statement
@@ -32,7 +32,7 @@ HOSTILE = ["$x^$ \\frac{1}%_#&~^", "<script>alert(1)</script>\r\x00\nright\u202e
 
 
 def audit(**changes):
-    return examples.audit(**{"sketch": BINS, **({} if "stopped" in changes else {"cells": CELLS}), **changes})
+    return examples.audit(**{"sketch": BINS, **({} if "stopped" in changes else {"bins": CELLS}), **changes})
 
 
 def drawn(result, kind):
@@ -63,7 +63,7 @@ def bars(axes):
 )
 def test_every_kind_is_drawn_without_a_warning(claim, cells):
     fixed, sequential = (
-        audit(claim=claim, cells=cells),
+        audit(claim=claim, bins=cells),
         audit(claim=claim, interim_analyses=INTERIM_ANALYSES, stopped="runs"),
     )
     assert kinds_of(fixed)[0] == "outputs"
@@ -71,6 +71,7 @@ def test_every_kind_is_drawn_without_a_warning(claim, cells):
         axes = drawn(result, kind)
         assert np.isfinite((*axes.get_xlim(), *axes.get_ylim())).all()
         assert kind or axes.get_ylabel()
+        assert axes.get_title() == KINDS[kind or kinds_of(result)[0]][0]
 
 
 def test_shares_are_of_the_pilot_and_the_event_is_shaded():
@@ -204,7 +205,7 @@ def test_statements_about_any_number_are_drawn_without_a_warning():
 def test_hostile_names_are_only_text(text):
     """TeX is not run: it may not be there."""
     cells = dataclasses.replace(CELLS, names=(text, "b", "c", "d"))
-    result = audit(mechanism=text, cells=cells, sketch=Sketch((text, "b"), (), (3, 4), (4, 3)))
+    result = audit(mechanism=text, bins=cells, sketch=Sketch((text, "b"), (), (3, 4), (4, 3)))
     series = dataclasses.replace(SERIES, x_name=text, y_name=text, intervals=text)
     told = statement(
         statement=text, quantity=text, points=[dataclasses.replace(point, at=text) for point in POINTS], series=series
@@ -250,7 +251,7 @@ def test_the_axes_given_are_drawn_into_and_without_them_a_new_figure_of_pyplot()
 @pytest.mark.parametrize(
     ("result", "kind", "words"),
     [
-        (audit(cells=None), "profile", ["FixedSizeResult", '"outputs"', "cells=32"]),
+        (audit(bins=None), "profile", ["FixedSizeResult", '"outputs"', "bins=32"]),
         (audit(sketch=None), "outputs", ["single numbers", '"ratios"']),
         (audit(), "pie", ["kind='pie' is unknown", '"trade-off"']),
         (statement(series=None), "series", ['"points"', "curve"]),

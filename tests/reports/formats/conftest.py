@@ -11,11 +11,11 @@ from dpaudit.audit.events.events import Intervals
 from dpaudit.audit.guesses.canary_guesses import CanaryGuesses, CanaryTest
 from dpaudit.audit.health.findings import Finding, HealthCheck
 from dpaudit.audit.inference.event_test import Counts
-from dpaudit.audit.portfolio.low_bits import LowBits
+from dpaudit.audit.portfolio.floating_point_leaks import FloatingPointLeak
 from dpaudit.audit.records.suite import Accepted, Entry, ReplayRow, ReplayTable, Suite
 from dpaudit.audit.results.audit_result import Pair
+from dpaudit.audit.results.bin_result import BinCounts
 from dpaudit.audit.results.canary_result import CanaryResult
-from dpaudit.audit.results.cell_result import CellCounts
 from dpaudit.audit.results.statement_result import Point, StatementResult
 from dpaudit.audit.sampling.object_identity import Provenance
 
@@ -23,9 +23,9 @@ from ..examples import audit as audit_by_hand
 
 EVENT = Intervals(((-math.inf, -0.25),))
 SOURCE = {"file": "my lib/counts.py", "line": 12, "sha256": "ab" * 32, "below": "working directory"}
-CELLS = CellCounts(
+CELLS = BinCounts(
     names=("output ≤ -1", "output > -1"), count_x=(600, 350), count_y=(200, 750), alpha=0.005, n_known=2,
-    scope="upper ends for these cells only",
+    scope="upper ends for these bins only",
 )  # fmt: skip
 ROW = ReplayRow(
     place="my lib/counts.py:14 in noisy_count", source="return len(rows) + rng.laplace()",
@@ -43,7 +43,7 @@ def audit_of(**changes):
             x="list of 3", y="list of 2", difference="1 row only in x", adjacency="add/remove one row", unit="one row",
             distance=1,
         ),
-        "pvalue": 0.5, "resolution": 0.25, "runs": 1_000, "pilot_runs": 49, "seed": 7,
+        "pvalue": 0.5, "min_detectable_excess": 0.25, "runs": 1_000, "pilot_runs": 49, "seed": 7,
         "versions": (("dpaudit", "0.1.0"), ("numpy", "2.0.0")),
     }  # fmt: skip
     return audit_by_hand(**{**given, **changes})
@@ -52,11 +52,12 @@ def audit_of(**changes):
 def canaries(**changes):
     test = CanaryTest("betting", 1_000, 0.05)
     given = {
-        "mechanism": "train", "claim": ApproxDP(1.0, 1e-5), "adjacency": "add-remove", "coins": "independent",
+        "mechanism": "train", "claim": ApproxDP(1.0, 1e-5), "adjacency": "add-remove", "inclusion": "independent",
         "canaries": 1_000, "included": 489,
         "guesses": CanaryGuesses(canaries=1_000, numbers=(100, 1_000), right=(60, 510)),
-        "tests": (test,), "carried": test, "alpha": 0.05, "pvalue": 0.4, "bound": 0.1, "resolution": 0.25,
-        "ceiling": 5.6, "seed": 7,
+        "tests": (test,), "deciding_test": test, "alpha": 0.05, "pvalue": 0.4, "bound": 0.1,
+        "min_detectable_excess": 0.25,
+        "max_attainable_bound": 5.6, "seed": 7,
     }  # fmt: skip
     return CanaryResult(**{**given, **changes})
 
@@ -70,7 +71,7 @@ def statement(estimate=1.0):
 
 
 SICK = audit_of(findings=(Finding(HealthCheck.NONSTATIONARY, "counts vary"),), bound=9.0)
-LOW = LowBits(EVENT, "x", Counts(count_x=90, runs_x=100, count_y=1, runs_y=100), 2.5, "epsilon")
+LOW = FloatingPointLeak(EVENT, "x", Counts(count_x=90, runs_x=100, count_y=1, runs_y=100), 2.5, "epsilon")
 ACCEPTED = Accepted(reason="known | old", until="2027-06-30")
 ENTRIES = {
     "refuted": Entry(
@@ -78,10 +79,10 @@ ENTRIES = {
         result=audit_of(bound=1.5, environment={"source": SOURCE, "seconds": 1.5}),
         replay=ReplayTable(sentence="EXCESS: 1 finding in 1 call", seed=7, rows=(ROW,), n_calls=1, remarks=()),
     ),
-    "held": Entry(name="held", result=audit_of(cells=CELLS)),
-    "no p": Entry(name="held", result=audit_of(bound=0.0, resolution=math.inf)),
+    "held": Entry(name="held", result=audit_of(bins=CELLS)),
+    "no p": Entry(name="held", result=audit_of(bound=0.0, min_detectable_excess=math.inf)),
     "sick": Entry(name="sick", result=SICK),
-    "low": Entry(name="low", result=audit_of(low_bits=LOW)),
+    "low": Entry(name="low", result=audit_of(floating_point_leak=LOW)),
     "doubt": Entry(name="doubt", result=audit_of(pair=Pair(
         x="x", y="y", difference="d", adjacency="declared neighbours by the caller", distance=1, doubt="3 rows differ",
     ))),
@@ -89,7 +90,7 @@ ENTRIES = {
     "variant": Entry(name="variant", result=audit_of(bound=2.0), expected=Verdict.REFUTED, note="A fault."),
     "surprise": Entry(name="surprise", result=audit_of(), expected=Verdict.REFUTED),
     "stopped": Entry(name="stopped", result=audit_of(
-        bound=1.2, resolution=None, stopped="refuted", interim_analyses=(), seed=2**70,
+        bound=1.2, min_detectable_excess=None, stopped="refuted", interim_analyses=(), seed=2**70,
     )),
     "group": Entry(name="group", result=audit_of(claim=PureDP(1.0).group(3))),
     "training": Entry(name="training", result=canaries()),

@@ -23,7 +23,7 @@ def kinds(result):
 
 @pytest.fixture(scope="module")
 def weak(audit):
-    return Entry(name="weak", result=audit(resolution=6.1, requested_resolution=7.0))  # accepted by the call
+    return Entry(name="weak", result=audit(min_detectable_excess=6.1, detect=7.0))  # accepted by the call
 
 
 @pytest.fixture(scope="module")
@@ -32,17 +32,17 @@ def silenced(audit):
 
 
 def test_each_kind_has_its_reason(entries, weak, silenced, audit):
-    assert kinds(entries["low"].result) == ["low bits"]
+    assert kinds(entries["low"].result) == ["floating-point leak"]
     assert kinds(entries["doubt"].result) == ["pair"]
     assert kinds(silenced.result) == ["silenced"]
     assert kinds(weak.result) == ["excess"]
     for name in ("held", "sick", "refuted", "slope", "training", "group"):
         assert kinds(entries[name].result) == []
-    assert kinds(replace(entries["training"].result, resolution=1.5, requested_resolution=2.0)) == ["excess"]
+    assert kinds(replace(entries["training"].result, min_detectable_excess=1.5, detect=2.0)) == ["excess"]
     # Only an undetected doubling of a positive claim is a large excess.
-    assert kinds(audit(resolution=1.0)) == []
-    assert kinds(audit(resolution=math.nextafter(1.0, 2.0), requested_resolution=2.0)) == ["excess"]
-    assert kinds(audit(resolution=6.1, bound=1.5)) == [], "a refuted claim was detected"
+    assert kinds(audit(min_detectable_excess=1.0)) == []
+    assert kinds(audit(min_detectable_excess=math.nextafter(1.0, 2.0), detect=2.0)) == ["excess"]
+    assert kinds(audit(min_detectable_excess=6.1, bound=1.5)) == [], "a refuted claim was detected"
     assert kinds(audit(claim=PureDP(0.0), bound=0.0)) == []
     # Checks of the use of data do not concern a claim of equal distributions.
     unused = ("constant-output", "equal-datasets", "no-power")
@@ -89,6 +89,6 @@ def test_cautions_are_on_the_first_screen(entries, weak, silenced):
     for kind in ("pair", "silenced", "excess"):
         assert heading(kind, 1) in first
         assert f"**Warning** {heading(kind, 1)}: " in markdown(suite)
-    assert heading("low bits", 1) not in first
+    assert heading("floating-point leak", 1) not in first
     assert "WARNING: the minimum detectable excess (6.1) is larger than the claim (1)" in page
     assert "WARNING: silenced health checks: serial-dependence" in page

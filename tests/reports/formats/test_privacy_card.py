@@ -34,8 +34,8 @@ def test_what_was_not_examined_follows_the_audit(entries, audit):
     def not_examined(**changes):
         return card(Entry(name="a", result=audit(**changes)))["audits"][0]["not_examined"]
 
-    assert "the low bits of floating-point outputs" in not_examined(bits=False)
-    assert "the low bits of floating-point outputs" not in not_examined(bits=True)
+    assert "floating-point leaks of outputs" in not_examined(floating_point="ignore")
+    assert "floating-point leaks of outputs" not in not_examined(floating_point="test")
     assert "every pair of neighbours other than the one that the search chose" in not_examined(searched=10)
     assert "losses of records that are not canaries" in card(entries["training"])["audits"][0]["not_examined"]
     assert "every privacy claim of the mechanism" in card(entries["slope"])["audits"][0]["not_examined"]
@@ -76,7 +76,7 @@ def test_numbers_that_json_lacks_and_long_seeds_are_text(entries):
     (one,) = card(replace(entries["stopped"], exact=None))["audits"]
     assert one["recorded"]["seed"] == str(2**70)
     (one,) = card(entries["no p"])["audits"]
-    assert one["recorded"]["resolution"] == "inf"
+    assert one["recorded"]["min_detectable_excess"] == "inf"
     first, second = (one["recorded"] for one in card(entries["held"], entries["training"])["audits"])
     names = ("claim", "alpha", "runs", "seed", "adjacency", "verdict")
     assert [first[name] for name in names] == ["1-DP", 0.05, 1_000, 7, "add/remove one row", "not refuted"]

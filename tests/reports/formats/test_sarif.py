@@ -126,16 +126,16 @@ def test_the_lines_of_a_replay_are_linked_from_the_message(entries):
 def test_properties_and_results_that_only_some_audits_have(entries):
     """Bets leave no estimate, and a failed health check no bound; low bits are a warning of their own rule."""
     known = {name: only(entries[name])["properties"].keys() for name in ("stopped", "sick", "refuted")}
-    assert not {"estimate", "resolution"} & known["stopped"]
+    assert not {"estimate", "min_detectable_excess"} & known["stopped"]
     assert {"bound", "pvalue"} <= known["stopped"]
-    assert {"estimate", "resolution"} <= known["refuted"]
-    assert not {"bound", "estimate", "pvalue", "resolution"} & known["sick"]
+    assert {"estimate", "min_detectable_excess"} <= known["refuted"]
+    assert not {"bound", "estimate", "pvalue", "min_detectable_excess"} & known["sick"]
     assert "counts vary" in only(entries["sick"])["message"]["text"]
     first, second = written(entries["low"])["results"]
     assert (first["kind"], first["ruleId"]) == ("pass", "PureDP")
-    assert (second["level"], second["ruleId"]) == ("warning", "LowBits")
-    assert "low bits break the claim" in second["message"]["text"]
-    assert "low bits" not in first["message"]["text"]
+    assert (second["level"], second["ruleId"]) == ("warning", "FloatingPointLeak")
+    assert "a floating-point leak breaks the claim" in second["message"]["text"]
+    assert "floating-point leak" not in first["message"]["text"]
     assert rule("MyClaim")["shortDescription"]["text"] == "Claim of the type MyClaim"
 
 

@@ -16,8 +16,10 @@ from dpaudit.audit.records.baseline_comparison import compare
 from dpaudit.audit.records.json_codec import from_json, to_json
 from dpaudit.audit.records.suite import Accepted, Entry, Suite
 from dpaudit.reports import html, markdown
-from dpaudit.reports.pages.audit_facts import facts, repetition
+from dpaudit.reports.pages.audit_facts import repetition
 from dpaudit.reports.plain_text import acceptance, found, held_together, other_way
+
+from ..examples import facts
 
 TODAY = datetime.date(2027, 1, 31)
 
@@ -47,14 +49,14 @@ def audit(mechanism=noisy, x=0.0, y=1.0, **options):
 
 
 def of(result, **options):
-    return dict(facts(Entry(name="a", result=result, **options)))
+    return facts(Entry(name="a", result=result, **options))
 
 
 CALLS = [
-    (noisy, {"seed": 5, "alpha": 1e-3, "bits": False, "power": 0.8, "resolution": 5.0}),
+    (noisy, {"seed": 5, "alpha": 1e-3, "floating_point": "ignore", "power": 0.8, "detect": 5.0}),
     (noisy, {"sequential": True}),
-    (noisy, {"distance": 2, "claim": PureDP(0.3), "bits": True}),
-    (sometimes, {"cells": 8}),
+    (noisy, {"distance": 2, "claim": PureDP(0.3), "floating_point": "test"}),
+    (sometimes, {"bins": 8}),
     (frozen, {"ignore": ("duplicate-outputs", "shared-randomness")}),
 ]
 
@@ -144,7 +146,7 @@ def test_runs_that_are_not_independent_prove_nothing():
 def test_what_becomes_of_an_acceptance():
     refuted, kept = audit(), audit(claim=PureDP(2.5))
     assert (refuted.verdict, kept.verdict) == (Verdict.REFUTED, Verdict.NOT_REFUTED)
-    unclear = audit(claim=PureDP(2.5), runs=400, resolution=0.1)
+    unclear = audit(claim=PureDP(2.5), runs=400, detect=0.1)
     assert unclear.verdict is Verdict.INCONCLUSIVE
 
     def now(result, until="2027-06-30", up_to=math.inf):

@@ -13,15 +13,17 @@ from matplotlib.figure import Figure
 from dpaudit import Verdict, load
 from dpaudit.audit.errors import OptionError
 from dpaudit.reports import html, junit, kinds_of, lines, markdown, plot
-from dpaudit.reports.figures.figures import figures_of
-from dpaudit.reports.pages.audit_facts import card, facts
+from dpaudit.reports.figures.plot import figures_of
+from dpaudit.reports.pages.audit_facts import card
 from dpaudit.reports.plain_text import detectable_text, exact_text, found, size
 from dpaudit.results import Entry, Suite
 
+from ..examples import facts
+
 SNAPSHOT = Path(__file__).parents[1] / "snapshots" / "results.json"
 RESULT = next(entry.result for entry in load(SNAPSHOT).entries if entry.name == "training")
-SMALL = replace(RESULT, bound=0.5, pvalue=0.2, resolution=math.inf)
-PAIRS = replace(RESULT, coins="fixed", adjacency="replace", canaries=2_000)
+SMALL = replace(RESULT, bound=0.5, pvalue=0.2, min_detectable_excess=math.inf)
+PAIRS = replace(RESULT, inclusion="fixed", adjacency="replace", canaries=2_000)
 
 
 def suite(*results, **options):
@@ -38,21 +40,21 @@ def test_short_texts():
 
 
 def test_facts_name_canaries_theorems_and_shares():
-    known = dict(facts(Entry(name="a", result=RESULT, exact=3.0)))
+    known = facts(Entry(name="a", result=RESULT, exact=3.0))
     assert known["Canaries"].startswith("1,000, of which 489 were in the training data")
-    assert known["Ceiling"] == "epsilon >= 5.6 at delta 1e-05 if every guess had been correct"
+    assert known["Maximum attainable bound"] == "epsilon >= 5.6 at delta 1e-05 if every guess had been correct"
     assert "theorem 1" in known["Theorems"]
     assert "theorem 2" in known["Theorems"]
     assert known["Error budget"].startswith("0.05 = betting (up to 1,000 guesses) 0.025 + counts (100 guesses) 0.0125")
     assert known["Exact value"] == "ε = 3"
     assert "check_canaries(scores, included, claim=ApproxDP" in known["Repeat with"]
-    known = dict(facts(Entry(name="a", result=PAIRS)))
+    known = facts(Entry(name="a", result=PAIRS))
     assert "in 1,000 random pairs of one in and one out" in known["Canaries"]
     assert known["Answers"].startswith("which canary of a pair is in")
-    assert "coins='fixed'" in known["Repeat with"]
-    first, *rest = lines(RESULT).splitlines()
-    assert first == f"train | <b>tag</b>: {RESULT}"
-    assert [line.split()[0] for line in rest] == ["claim", "canaries", "guesses", "ceiling", "seed", "alpha"]
+    assert "inclusion='fixed'" in known["Repeat with"]
+    assert lines(RESULT).startswith(f"{RESULT}\n")
+    rest = lines(RESULT).removeprefix(f"{RESULT}\n").splitlines()
+    assert [line.split()[0] for line in rest] == ["claim", "canaries", "guesses", "at", "seed", "alpha"]
 
 
 def test_a_page_of_training_runs_alone_says_nothing_of_pairs_of_datasets():
@@ -63,8 +65,8 @@ def test_a_page_of_training_runs_alone_says_nothing_of_pairs_of_datasets():
     assert "pilot runs" not in page.partition('id="methods"')[2].partition('id="glossary"')[0]
     text = markdown(suite(RESULT, SMALL))
     assert "pilot runs" not in text
-    assert "*ceiling*" in text
-    assert "- ceiling: ε ≥ 5.6 if every guess had been correct" in text
+    assert "*maximum attainable bound*" in text
+    assert "- at most: ε ≥ 5.6 if every guess had been correct" in text
     other = html(Suite(title="t", entries=load(SNAPSHOT).entries[:2]))
     assert "Theorem 5.2" not in other
     assert "pilot runs" in other
@@ -84,8 +86,8 @@ def test_a_case_of_junit(result, options, failures, errors):
 
 def test_a_card_shows_canaries_guesses_and_figures():
     shown = card(RESULT)
-    assert f"<strong>{escapes.escape(RESULT.sentence)}</strong>" in shown
-    assert "ceiling: ε ≥ 5.6 if every guess had been correct" in shown
+    assert f"<strong>{escapes.escape(RESULT.headline)}</strong>" in shown
+    assert "at most: ε ≥ 5.6 if every guess had been correct" in shown
     assert shown.count("<svg") == 2, "the row of the forest, and the scores"
     assert "<b>tag" not in shown
 

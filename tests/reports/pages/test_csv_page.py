@@ -23,7 +23,8 @@ from dpaudit.reports.plain_text import visible
 from ..examples import audit
 
 RESULT = audit(
-    counts=Counts(count_x=600, runs_x=950, count_y=0, runs_y=951), bound=1.25, resolution=math.inf, runs=1_000,
+    counts=Counts(count_x=600, runs_x=950, count_y=0, runs_y=951), bound=1.25,
+    min_detectable_excess=math.inf, runs=1_000,
     pilot_runs=49, seed=2**80,
 )  # fmt: skip
 SLOPE = StatementResult(

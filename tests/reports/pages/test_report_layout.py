@@ -14,10 +14,10 @@ from dpaudit.audit.health.findings import Finding, HealthCheck
 from dpaudit.audit.records.suite import Accepted, Entry, Suite
 from dpaudit.audit.results.audit_result import AuditResult, SequentialResult
 from dpaudit.audit.results.statement_result import Point, StatementResult
-from dpaudit.reports import PageCell, PageTable, html, markdown
-from dpaudit.reports.figures.figure_style import THEMED
+from dpaudit.reports import PageCell, PageTable, html, markdown, table
 from dpaudit.reports.figures.forest_figure import forest
-from dpaudit.reports.figures.svg_figure import svg
+from dpaudit.reports.figures.svg_figure import THEMED, svg
+from dpaudit.reports.pages.audit_facts import card
 from dpaudit.reports.pages.page_limits import about, by_severity, limits_of, what_to_do
 from dpaudit.reports.plain_text import expectations, severity_note, severity_text
 
@@ -37,7 +37,11 @@ def text_of(page):
 
 
 MILD, SEVERE = result(bound=1.5, pvalue=1e-9), result(bound=0.0409, claim=PureDP(1e-5), pvalue=1e-9)
-ENDLESS, SICK, WEAK = result(bound=0.1, claim=PureDP(0.0)), result(findings=(FINDING,)), result(resolution=math.inf)
+ENDLESS, SICK, WEAK = (
+    result(bound=0.1, claim=PureDP(0.0)),
+    result(findings=(FINDING,)),
+    result(min_detectable_excess=math.inf),
+)
 FINE = result(bound=0.9)
 
 
@@ -107,7 +111,8 @@ def test_the_first_line_says_who_what_and_when():
     assert line.startswith("Audited by J. Doe · dpaudit 0.1.0 · 2026-11-26 11:43 UTC · family-wise alpha 0.1 ")
     assert line.endswith("(alpha 0.05 each), confidence 90% for all together")
     assert line in text_of(html(one))
-    assert about(suite_of(a=FINE)).startswith("Auditor not recorded · dpaudit 0.1.0 · time not recorded · alpha 0.05, ")
+    assert about(suite_of(a=FINE)).startswith("dpaudit 0.1.0 · time not recorded · alpha 0.05, ")
+    assert about(suite_of(a=FINE)).endswith(" · auditor not recorded")
     merged = {
         "merged": [
             {"file": day, "environment": {"saved": f"{day}T08:00:00+00:00"}} for day in ("2026-02-03", "2026-02-01")
@@ -176,6 +181,26 @@ def test_drawings_on_the_page_have_no_colours_of_their_own(mixed):
     for scheme in (mixed[: mixed.index("prefers-color-scheme")], mixed[mixed.index("prefers-color-scheme") :]):
         for name in set(THEMED.values()):
             assert f"{name}: #" in scheme
+
+
+def test_a_frame_that_is_kept_as_text_keeps_its_lines():
+    pair = dataclasses.replace(FINE.pair, contents=("   a  b\n0  1  <2>", "\ta\u202e"))
+    page = html(suite_of(frame=dataclasses.replace(FINE, pair=pair)))
+    assert "<dd><pre>   a  b\n0  1  &lt;2&gt;</pre></dd>" in page
+    assert "<dd><pre>\\ta\\u202e</pre></dd>" in page
+
+
+def test_a_verdict_has_one_colour_and_one_mark():
+    seen = {"✖": (MILD, "X", "#D55E00"), "■": (FINE, "s", "#0072B2"), "◆": (SICK, "D", "#757575")}
+    for mark, (one, marker, colour) in seen.items():
+        suite = suite_of(a=one)
+        (cell,) = table(suite).columns[2].cells
+        assert (str(cell), cell.style) == (f"{mark} {one.verdict.value}", f"bold {colour}")
+        assert f"border-left:6px solid {colour}" in card(one)
+        drawn = {each.get_marker(): each.get_color() for each in forest(suite).axes[0].lines}
+        assert drawn[marker] == colour
+        assert f'aria-hidden="true">{mark}</span> {one.verdict.value}' in html(suite)
+        assert f"| {mark} {one.verdict.value} |" in markdown(suite)
 
 
 COVERAGE = PageTable(

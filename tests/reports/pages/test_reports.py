@@ -216,13 +216,13 @@ def test_a_refuted_bound_is_not_rounded_below_the_claim(claimed, bound, least, b
     refuted = result(claim=PureDP(claimed), bound=bound, pvalue=0.01)
     assert found(refuted) == f"ε {least}"
     said = least.replace("≥", ">=").replace("∞", "inf").replace(",", "")
-    assert str(refuted).startswith(f"REFUTED: epsilon {said}, claimed {beside} (")
+    assert str(refuted).startswith(f"REFUTED  noisy count: epsilon {said}, claimed {beside} (")
 
 
 def test_a_long_remark_is_cut_before_it_is_broken_into_lines():
     refuted = result(claim=PureDP(1.0), bound=1.5, pvalue=0.01, notes=("word " * 5_000, "short"))
     first, *lines = printed_lines(refuted, 1_000)
-    assert first == refuted.sentence
+    assert first == refuted.headline
     assert 1_000 <= sum(map(len, lines)) < 1_200
     assert lines[-1] == "  note: short"
     assert "…" in " ".join(lines)

@@ -130,7 +130,7 @@ def test_a_training_run_in_a_test(project):
     found = run(project, "--dp-audit-report=report.json", "--dp-audit-save=main")
     shown = text_of(found)
     found.assert_outcomes(passed=1, failed=2)
-    assert "  training   forgetful training" in shown
+    assert "REFUTED  forgetful training: epsilon >= " in shown
     assert "  meaning    the claim is refuted: the training reveals more of its canaries than claimed" in shown
     assert "  meaning    the audit is inconclusive" in shown
     assert "  repeat     pytest test_training.py::test_wrong" in shown

@@ -244,7 +244,8 @@ def fails(rows, size, rng):
     return good(rows, size, rng)
 
 def search(dp_audit, mechanism, space):
-    dp_audit(mechanism, neighbours=space, claim=PureDP(1.0), bits=False, search_runs=400, adjacency=AddRemove())
+    dp_audit(mechanism, neighbours=space, claim=PureDP(1.0), floating_point="ignore", search_runs=400,
+    adjacency=AddRemove())
 
 def test_explicit(dp_audit): audit(dp_audit, bad, *PAIRS[0], PureDP(1.0))
 def test_listed(dp_audit): search(dp_audit, bad, PAIRS)
@@ -279,7 +280,7 @@ def scaled(scale):
 def spread(dp_audit, jobs):
     def one(late, scale, x):
         time.sleep(late)
-        dp_audit(scaled(scale), x, x[1:], claim=PureDP(3.0), runs=1_000, resolution=9.0)
+        dp_audit(scaled(scale), x, x[1:], claim=PureDP(3.0), runs=1_000, detect=9.0)
     delays = [0.0, 0.2, 0.4][:: int(os.environ.get("STEP", 1))]
     with concurrent.futures.ThreadPoolExecutor() as pool:
         for done in [pool.submit(one, late, *job) for late, job in zip(delays, jobs)]: done.result()

@@ -134,7 +134,7 @@ def test_what_cannot_be_written_down_is_said(module, tmp_path):
         def sample(self, answer, size, rng):
             return module.block(answer, size, rng)
 
-    bits = check(module.bits, 1.0, 0.0, claim=PureDP(1.0), runs=5_000, alpha=1e-5, jobs=1, bits=True)
+    bits = check(module.bits, 1.0, 0.0, claim=PureDP(1.0), runs=5_000, alpha=1e-5, jobs=1, floating_point="test")
     with pytest.raises(ScriptError, match="cannot be written in a few lines"):
         script(bits, module.bits, 1.0, 0.0, tmp_path, {})
     for mechanism, x, words in (
