@@ -26,7 +26,8 @@ from dpaudit import AddRemove, PureDP
 from {module} import noisy
 
 def test_noisy(dp_audit):
-    dp_audit(noisy, [1, 1], [1], claim=PureDP(1.0), adjacency=AddRemove(), runs=1_000, bits=False, sequential=False)
+    dp_audit(noisy, [1, 1], [1], claim=PureDP(1.0), adjacency=AddRemove(), runs=1_000, floating_point="ignore",
+    sequential=False)
 """
 
 

@@ -203,6 +203,24 @@ def test_functions_named_in_proofs_exist():
             assert re.search(rf"(def|class) {name.split('.')[-1]}\b", sources), f"{page.name} names {name}"
 
 
+def test_files_and_names_in_records_exist():
+    """Those in backticks in the guide, the decisions and the page on extensions."""
+    pages = [ROOT / "CONTRIBUTING.md", DOCS / "extend.md", *sorted((DOCS / "decisions").glob("*.md"))]
+    folders = ("audit", "mechanisms", "reports", "experiments", "tests")
+    sources = [path.read_text(encoding="utf-8") for name in folders for path in (ROOT / name).rglob("*.py")]
+    known = set(re.findall(r"\w+", "\n".join(sources)))
+    for page in pages:
+        text = page.read_text(encoding="utf-8")
+        examples = "".join(re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE))
+        own = set(re.findall(r"\w+", examples))
+        in_backticks = re.findall(r"`([^`\n]+)`", re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE))
+        for name in in_backticks:
+            if re.fullmatch(r"(?:[\w-]+/)+[\w.-]+", name):
+                assert (ROOT / name).exists(), f"{page.name} names {name}"
+            elif re.fullmatch(r"[A-Za-z_.]*(?:[a-z]_[a-z]|[a-z][A-Z]|[A-Z]{3})[A-Za-z_.]*", name):
+                assert set(name.split(".")) <= known | own, f"{page.name} names {name}"
+
+
 def members(value: object) -> Iterator[tuple[str, object]]:
     """Public methods and properties that the class or one of ours above it defines."""
     for name, found in inspect.getmembers_static(value):

@@ -28,15 +28,7 @@ OFF_FOR_METHODS = OFF_BELOW | {
     "PR01",  # a method of a line explains its parameters in that line
     "RT01",  # and what it returns
 }
-KNOWN = {
-    # Their Parameters, and all of `check` and `settings`, are being rewritten.
-    "dpaudit.check": {"GL07", "PR02", "SA01", "SS05", "notes"},
-    "dpaudit.settings": {"PR01", "PR02", "SA01"},
-    "dpaudit.check_outputs": {"PR01"},
-    "dpaudit.find_worst_pair": {"PR04"},
-    "dpaudit.check_equivalence": {"PR01", "PR02", "PR04"},
-    "dpaudit.check_canaries": {"PR01"},
-}
+KNOWN = {"dpaudit.settings": {"PR02"}}  # its options are the fields of `Options`, which its signature does not repeat
 WITHOUT_METHOD = {"save", "load"}
 """Functions at the top level that read and write files, so no method and no source belongs to them."""
 
@@ -119,9 +111,8 @@ def test_docstrings_follow_numpydoc():
 
 @pytest.mark.parametrize("name", [name for name in TOP_LEVEL if name not in WITHOUT_METHOD])
 def test_functions_state_what_they_assume_and_where_it_is_from(name):
-    if "notes" not in KNOWN.get(f"dpaudit.{name}", set()):
-        document = NumpyDocString(inspect.getdoc(getattr(dpaudit, name)))
-        assert [section for section in ("Returns", "Raises", "Notes", "References") if not document[section]] == []
+    document = NumpyDocString(inspect.getdoc(getattr(dpaudit, name)))
+    assert [section for section in ("Returns", "Raises", "Notes", "References") if not document[section]] == []
 
 
 @pytest.mark.parametrize("module", ROOTS)

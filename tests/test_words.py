@@ -1,4 +1,7 @@
-"""Words that the pages, docstrings and messages avoid; each pattern has a plainer word beside it."""
+"""Words that the pages, docstrings and messages avoid, and turns of phrase that they use seldom.
+
+Each pattern has a plainer word next to it.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,10 @@ import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
+
+from dpaudit.audit.health.findings import HealthCheck
 
 ROOT = Path(__file__).resolve().parents[1]
 ROOMS = ("audit", "mechanisms", "experiments", "reports")
@@ -21,7 +28,7 @@ AVOIDED = {
     r"(?<!there )\bis no (?!longer\b|more\b|less\b)": "is not a",
     r"\bnobody (?:states|says|asks)\b": "no claim is given",
     r"\bin words\b": "leave it out",
-    r"\bin sight\b": "the point estimate is infinite",
+    r"\bin sight\b": "the counts",
     r"\bnothing was found out\b": "inconclusive",
     r"\bexcess findable\b": "detectable excess",
     r"\bwould have been found with probability\b": "minimum detectable excess: … (95% power)",
@@ -83,3 +90,121 @@ def test_docstrings_and_messages_use_plain_words():
         for what in avoided(text)
     ]
     assert not found, "\n".join(found)
+
+
+# English that turns into a dialect if it is frequent: name, pattern, an example, and what to write.
+_START = r"(?:^|(?<=[.;:|-] ))"
+_WHEN = "that|this|it|they|there|no|nothing|none|neither|either|both"
+DIALECT = [
+    ("alone", r"\balone\b", "the first alone is tested", "only, by itself"),
+    ("beside", r"\bbeside\b", "the bound beside the claim", "next to, in addition"),
+    ("told", r"\b(?:tells?|told|telling)\b", "values are told apart", "says, shows, distinguishes"),
+    ("hardly", r"\bhardly\b", "they hardly differ", "barely, rarely, or a number"),
+    ("likelier", r"\blikeli(?:er|est)\b", "the likeliest value", "more likely, most likely"),
+    ("Of", rf"{_START}Of\b(?! course)", "Of two pairs the first is kept", "the main statement first"),
+    (
+        "where",
+        rf"{_START}Where\b(?![^.]*\?)|\b(?:only|also|or|even|except|but|and|not) where\b|"
+        rf"\b(?:None|NaN|infinite|empty|zero|0) where\b|\bwhere (?:{_WHEN})\b",
+        "None where the claim has no limit",
+        "if, when, for",
+    ),
+    ("is no", r"(?<!there )\b(?:is|are|was|were) no (?!longer|more|less|matter)", "it is no claim", "is not a"),
+    (
+        "from … on",
+        r"\bfrom (?:(?!\b(?:to|and)\b)[^.,;:()]){1,40} on(?=[.,;:)]|$| (?:is|are|was|has|to)\b)",
+        "from the third run on",
+        "beginning with, at least",
+    ),
+    (
+        "free relative",
+        r"(?<=[.;] )(?:What|Who)\b(?![^.]*\?)|\b(?:that|because|if|as|so) what (?:\w+ ){1,6}?(?:is|are|was|were)\b",
+        "It is short. What it takes is a list.",
+        "a noun as the subject",
+    ),
+]
+TURNS = [(name, re.compile(pattern, re.MULTILINE), better) for name, pattern, _, better in DIALECT]
+ONE_IN = 300  # words of a page, or of the docstrings and messages of a folder, for each such turn of phrase
+BY_PROGRAMS = {"package-page.md", "gallery.md", "sources-errata.md"}
+BY_HAND = [
+    page
+    for page in [*PAGES, ROOT / "SECURITY.md"]
+    if page.name not in BY_PROGRAMS and not {*page.parts} & {"decisions", "benchmarks"}
+]
+
+
+def turns(texts: list[tuple[str, int, str]]) -> list[str]:
+    """The turns of phrase in texts with a place and the line at which each begins, if they are too many."""
+    found = [
+        f"{place}:{line + text.count(chr(0), 0, match.start())}: {match[0]!r} ({name}): write {better}"
+        for place, line, text in texts
+        for name, pattern, better in TURNS
+        for match in pattern.finditer(text.replace(chr(0), " "))
+    ]
+    words = sum(len(text.split()) for _, _, text in texts)
+    return found if len(found) > max(1, words // ONE_IN) else []
+
+
+def lines_of(page: Path) -> str:
+    """A page without code, formulas and links, in which NUL stands for the line breaks within paragraphs."""
+    code = r"```.*?```|`[^`]*`|\$\$.*?\$\$|\$[^$]*\$|(?<=\])\([^)]*\)"
+    text = page.read_text(encoding="utf-8")
+    text = re.sub(code, lambda found: re.sub(r"[^\n]", " ", found[0]), text, flags=re.DOTALL)
+    return re.sub(r"(?<!\n)\n(?!\n)", chr(0), text)
+
+
+@pytest.mark.parametrize(("name", "example"), [(name, example) for name, _, example, _ in DIALECT])
+def test_each_turn_of_phrase_is_found(name, example):
+    long = f"{example}, and more. "
+    (first, *_) = turns([("page", 3, f"A line.{chr(0)}{long}"), ("page", 9, long)])
+    assert f"({name})" in first
+    assert first.startswith("page:4: ")
+    assert turns([("page", 3, f"{long} {'word ' * 2 * ONE_IN}")]) == []
+
+
+def test_pages_are_not_in_dialect():
+    assert len(BY_HAND) > 60
+    found = [each for page in BY_HAND for each in turns([(str(page.relative_to(ROOT)), 1, lines_of(page))])]
+    assert not found, "\n".join(found)
+
+
+def test_docstrings_and_messages_are_not_in_dialect():
+    folders = sorted({path.parent for room in ROOMS for path in (ROOT / room).rglob("*.py")})
+    found = [
+        each
+        for folder in folders
+        for each in turns(
+            [(str(path.relative_to(ROOT)), *said) for path in sorted(folder.glob("*.py")) for said in spoken(path)]
+        )
+    ]
+    assert not found, "\n".join(found)
+
+
+TROUBLES = (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
+
+
+def test_every_health_check_has_its_remedy():
+    """A section with its name, of a sentence that says what was seen and one that says what to do."""
+    sections = dict(re.findall(r"^### (.*)\n\n((?:(?!#).+\n?)+)", TROUBLES, re.MULTILINE))
+    assert set(sections) == {check.value for check in HealthCheck}
+    assert all(len(re.findall(r"\.(?:\s|$)", section)) >= 2 for section in sections.values())
+
+
+def test_troubles_are_named_as_they_are_printed():
+    """Each printed text in a table of the page is in a message; an ellipsis stands for names and numbers."""
+    messages = "\n".join(
+        "".join(part.value if isinstance(part, ast.Constant) else "…" for part in node.values)
+        if isinstance(node, ast.JoinedStr)
+        else str(node.value)
+        for room in ROOMS
+        for path in (ROOT / room).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, (ast.JoinedStr, ast.Constant))
+    )
+    tables = TROUBLES.partition("## pytest")[0]
+    printed = [
+        text for row in re.findall(r"^\| (`.*?) \|", tables, re.MULTILINE) for text in re.findall("`([^`]+)`", row)
+    ]
+    parts = [part.strip() for text in printed for part in text.split("…") if len(part.strip()) > 3]
+    assert len(printed) > 60
+    assert [part for part in parts if part not in messages] == []

@@ -13,7 +13,7 @@ def test_noisy_count(dp_audit):
     dp_audit(partial(noisy_count, epsilon=1.0), [31.0, 64.0], [31.0], claim=PureDP(1.0), adjacency=AddRemove())
 
 
-@pytest.mark.dp_audit(resolution=0.1, search_runs=10_000, bits=False)
+@pytest.mark.dp_audit(detect=0.1, search_runs=10_000, floating_point="ignore")
 def test_noisy_total(dp_audit):
     """Audit on the worst pair that a search finds, with enough runs to detect an excess of 0.1."""
     mechanism = partial(noisy_total, epsilon=1.0)
