@@ -81,7 +81,7 @@ __all__ = [
 
 
 def _shown_by(module: str, name: str) -> Any:
-    """Return a function of a later room that is imported when a result first needs it."""
+    """Return a function of a later subpackage that is imported when a result first needs it."""
     return lambda *arguments: getattr(import_module(module, _NAME), name)(*arguments)
 
 

@@ -30,7 +30,7 @@ MOST_RUNS = 10**10
 A vectorised mechanism draws them in 76,000 blocks, a function of one run in 10⁷, whose counts take a gigabyte.
 """
 LEAST_SEARCH = 400
-"""Fewest executions of a search for the worst pair."""
+"""Fewest runs of a search for the worst pair."""
 MOST_JOBS = 1024
 """Most workers: the tasks of a phase, at most 4,096, keep a thousand busy."""
 MOST_IN_BLOCK = 1 << 17
@@ -206,7 +206,7 @@ RULES: Final[dict[str, Rule]] = {
     "on_interim": _LISTENER,
     "search_runs": Rule(
         _whole(LEAST_SEARCH, MOST_RUNS),
-        "is not a possible number of executions",
+        "is not a possible number of runs",
         f"a whole number from {LEAST_SEARCH} to {MOST_RUNS:,}",
     ),
     "evaluations": Rule(

@@ -60,7 +60,7 @@ class settings:  # noqa: N801, a function to its callers, like joblib.parallel_c
         Runs on each dataset of audits (`check`, `find_worst_pair`, `check_equivalence`) whose call names neither
         runs nor an excess to detect nor a time limit, unless `detect` is set too.
     search_runs : int
-        Executions of a search.
+        Runs of a search.
     detect : float
         Excess over the claim's privacy parameter that the audit has to detect; an audit with too few `runs` for it is
         INCONCLUSIVE. Without `runs` the audit takes the runs that it needs, within the `seconds` if there are any, and

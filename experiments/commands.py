@@ -57,9 +57,7 @@ Names = Annotated[
 Documents = Annotated[
     list[str] | None, optional("Select all experiments of a document.", "--document", complete=DOCUMENTS)
 ]
-RunsOfCases = Annotated[
-    int | None, whole("Executions on each dataset; by default the number of each case.", show_default=False)
-]
+RunsOfCases = Annotated[int | None, whole("Runs per dataset; by default the number of each case.", show_default=False)]
 
 
 def run(
@@ -164,24 +162,27 @@ def suite(
     ] = 1e-4,
     bits: Annotated[
         bool,
-        typer.Option("--floating-point/--no-floating-point", help="Audit floating-point leaks that the pilot shows."),
+        typer.Option(
+            "--floating-point/--no-floating-point",
+            help="Audit floating-point leaks that the pilot shows.",
+        ),
     ] = True,
     seed: Annotated[int, whole("Random seed.")] = 0,
-    jobs: Annotated[int, whole("Number of processes, each of which audits one point at a time.")] = 1,
+    jobs: Annotated[int, whole("Number of processes, each of which audits one configuration at a time.")] = 1,
     deadline: Annotated[
         float | None,
-        optional("Seconds after which a hanging point is ended; by default ten times its time, at least 60."),
+        optional("Seconds after which a hanging configuration is ended; by default ten times its time, at least 60."),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for results and reports.", show_default=str(_OUT))] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue the suite in --out; repeat its options.")] = False,
 ) -> None:
     """Audit every public mechanism, tool and model of the installed version of a library.
 
-    Each callable is audited at several points of its parameter grid, on the worst pair that a search finds. Alpha is
-    divided equally among all audits of the plan before the first one, so it holds wherever the time ends. A refutation
-    is reported if fresh runs with another seed and the pair swapped refute the claim too. The coverage says what was
-    not audited, and why. Exit status: 0 if no claim is refuted, 1 if one is refuted, 2 for invalid input or an error, 3
-    if audits are inconclusive, refutations are not confirmed, or nothing was audited.
+    Each callable is audited at several configurations of its parameter grid, on the worst pair that a search finds.
+    Alpha is divided equally among all audits of the plan before the first one, so it holds wherever the time ends. A
+    refutation is reported if fresh runs with another seed and the pair swapped refute the claim too. The coverage says
+    what was not audited, and why. Exit status: 0 if no claim is refuted, 1 if one is refuted, 2 for invalid input or an
+    error, 3 if audits are inconclusive, refutations are not confirmed, or nothing was audited.
 
     Example: `dpaudit suite opendp --minutes 20 --jobs 2`
     """

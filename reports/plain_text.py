@@ -457,4 +457,5 @@ def heading(kind: Kind, n: int) -> str:
     if kind == "idle":
         return f"No loss is visible in {audits}, as if the data were not used or scores had the wrong sign"
     claims = "one claim that is" if is_one else f"{n:,} claims that are"
-    return f"The detectable excess of {claims} not refuted is larger than the claim; twice the claim may pass unnoticed"
+    excess = f"The minimum detectable excess of {claims} not refuted"
+    return f"{excess} is larger than the claim; twice the claim may pass unnoticed"

@@ -1,4 +1,4 @@
-"""The shape of the tree: the order of rooms, names of files, their length and grain, and constants."""
+"""The shape of the tree: the order of subpackages, names of files, their length and grain, and constants."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SHORT_FILES, PARTS, CONSTANTS, UNEXPLAINED = 38, 8, 510, 40
 """Files below the fewest lines, modules that belong into their importers, numeric constants of `audit`, and those of
 them without a comment. Each number may only fall."""
 PACKAGES = ["audit", "mechanisms", "reports", "experiments"]
-ROOMS = [
+SUBPACKAGES = [
     "audit.printing", "audit.errors", "audit.clock", "audit.extras", "audit.files", "audit.options",
     "audit.settings", "audit.known_options", "audit.floating_point_errors", "audit.random_streams",
     "audit.progress", "audit.claims", "audit.events", "audit.datasets", "audit.inference", "audit.guesses",
@@ -64,25 +64,25 @@ def imported(source: str, package: tuple[str, ...]) -> set[tuple[str, ...]]:
     return found
 
 
-def room_of(module: tuple[str, ...]) -> str | None:
-    """The innermost room of a module; None of a whole package, such as `mechanisms`."""
+def subpackage_of(module: tuple[str, ...]) -> str | None:
+    """The innermost subpackage of a module; None of a whole package, such as `mechanisms`."""
     parts = [".".join(module[:size]) for size in range(len(module), 0, -1)]
-    return next((part for part in parts if part in ROOMS), None)
+    return next((part for part in parts if part in SUBPACKAGES), None)
 
 
 def backward(module: tuple[str, ...], names: set[tuple[str, ...]]) -> list[str]:
-    """The imports of a module that run against the order of rooms."""
-    own, found = room_of(module), []
+    """The imports of a module that run against the order of subpackages."""
+    own, found = subpackage_of(module), []
     for name in sorted(names):
-        room = room_of(name)
-        if own is None or room == own:
+        subpackage = subpackage_of(name)
+        if own is None or subpackage == own:
             continue
         if name[0] not in PACKAGES:  # a public name of the whole package, which loads everything
             is_before = False
-        elif room is None:  # the public names of a package
+        elif subpackage is None:  # the public names of a package
             is_before = PACKAGES.index(name[0]) < PACKAGES.index(module[0])
         else:
-            is_before = ROOMS.index(room) < ROOMS.index(own) and (room, own) not in APART
+            is_before = SUBPACKAGES.index(subpackage) < SUBPACKAGES.index(own) and (subpackage, own) not in APART
         if not is_before:
             found.append(f"{'.'.join(module)} imports {'.'.join(name)}")
     return found
@@ -106,9 +106,9 @@ def names_of_modules() -> dict[tuple[str, ...], set[tuple[str, ...]]]:
     }
 
 
-def test_imports_follow_the_order_of_rooms():
+def test_imports_follow_the_order_of_subpackages():
     assert [line for module, names in names_of_modules().items() for line in backward(module, names)] == []
-    assert sorted(module for module in MODULES if room_of(module) is None) == sorted((top,) for top in PACKAGES)
+    assert sorted(module for module in MODULES if subpackage_of(module) is None) == sorted((top,) for top in PACKAGES)
 
 
 def test_reports_know_no_mechanism():
@@ -130,7 +130,7 @@ def test_no_circle_of_modules():
 def test_inference_sees_claims_and_counts_only():
     for module, names in names_of_modules().items():
         if module[:2] == ("audit", "inference"):
-            known = {("audit", room) for room in ("claims", "errors", "inference", "options", "printing")}
+            known = {("audit", subpackage) for subpackage in ("claims", "errors", "inference", "options", "printing")}
             assert {name[:2] for name in names} <= known
 
 
@@ -147,7 +147,7 @@ def test_every_room_says_what_it_is_for():
 
 
 def test_the_public_names_of_a_room_are_in_it():
-    """A room's docstring lists them: importing them there would load the whole room for every part of it."""
+    """A subpackage's docstring lists them: importing them there would load all of it for every part."""
     named = 0
     for path in FILES:
         text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
@@ -248,7 +248,7 @@ def test_the_guide_lists_the_subpackages_in_their_order():
     lines = [line.removeprefix(" ") for line in listed_in_the_guide("Layout")]
     assert [line.split()[0] for line in lines if not line.startswith(" ")] == [*PACKAGES, "tests", "*.py"]
     of_audit = itertools.takewhile(lambda line: line.startswith(" "), lines[1:])
-    folders = [room.removeprefix("audit.") for room in ROOMS if room.startswith("audit.")]
+    folders = [subpackage.removeprefix("audit.") for subpackage in SUBPACKAGES if subpackage.startswith("audit.")]
     assert [line.split()[0] for line in of_audit] == [name for name in folders if (ROOT / "audit" / name).is_dir()]
 
 

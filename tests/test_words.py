@@ -15,7 +15,7 @@ import pytest
 from dpaudit.audit.health.findings import HealthCheck
 
 ROOT = Path(__file__).resolve().parents[1]
-ROOMS = ("audit", "mechanisms", "experiments", "reports")
+TOP_LEVEL = ("audit", "mechanisms", "experiments", "reports")
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 QUOTED = ("benchmarks", "sources.md", "sources-errata.md", "findings.md", "findings")  # titles, output of programs
 
@@ -84,8 +84,8 @@ def test_pages_use_plain_words():
 def test_docstrings_and_messages_use_plain_words():
     found = [
         f"{path.relative_to(ROOT)}:{line}: {what}"
-        for room in ROOMS
-        for path in sorted((ROOT / room).rglob("*.py"))
+        for folder in TOP_LEVEL
+        for path in sorted((ROOT / folder).rglob("*.py"))
         for line, text in spoken(path)
         for what in avoided(text)
     ]
@@ -169,7 +169,7 @@ def test_pages_are_not_in_dialect():
 
 
 def test_docstrings_and_messages_are_not_in_dialect():
-    folders = sorted({path.parent for room in ROOMS for path in (ROOT / room).rglob("*.py")})
+    folders = sorted({path.parent for folder in TOP_LEVEL for path in (ROOT / folder).rglob("*.py")})
     found = [
         each
         for folder in folders
@@ -196,8 +196,8 @@ def test_troubles_are_named_as_they_are_printed():
         "".join(part.value if isinstance(part, ast.Constant) else "…" for part in node.values)
         if isinstance(node, ast.JoinedStr)
         else str(node.value)
-        for room in ROOMS
-        for path in (ROOT / room).rglob("*.py")
+        for folder in TOP_LEVEL
+        for path in (ROOT / folder).rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, (ast.JoinedStr, ast.Constant))
     )

@@ -50,10 +50,10 @@ _NEAR_ONE = 1.0 - 1e-6  # powers nearer to 1 are computed one by one
 
 def least_wrong(claim: Claim, guesses: CanaryGuesses, lowest: float, highest: float = 1.0) -> Callable[[float], float]:
     """Return F⁻¹, fast for rates of correct guesses from `lowest` to `highest`."""
-    prior = 1.0 if guesses.said == "both" else guesses.prior
-    reverse = claim if guesses.said == "out" else claim.reversed()
+    prior = 1.0 if guesses.answer == "both" else guesses.prior
+    reverse = claim if guesses.answer == "out" else claim.reversed()
     least = _formula(claim) or _on_grid(reverse, min(lowest / prior, 0.5), min(highest / prior, _NEAR_ONE))
-    if guesses.said == "both":
+    if guesses.answer == "both":
         return least
     return lambda rate: (1.0 - prior) * least(min(rate / prior, 1.0))
 
@@ -134,7 +134,7 @@ def _gaussian_lines(mu: float) -> tuple[tuple[float, float], ...]:
 
 def guess_limits(claim: Claim, guesses: CanaryGuesses) -> list[GuessLimit]:
     """Lines above the rate of correct guesses, for a claim with `has_lines`."""
-    both = guesses.said == "both"
+    both = guesses.answer == "both"
     return [line(epsilon, delta, probability=guesses.prior, both=both) for epsilon, delta in _lines(claim)]
 
 
@@ -162,10 +162,10 @@ def _tails(test: CanaryTest, guesses: CanaryGuesses, limit: GuessLimit, smallest
         if (slip := limit.slip(guesses.canaries)) >= smallest:
             return 0.0, 1.0
         kept = tuple(number for number in guesses.numbers if number <= test.guesses)
-        found = largest_refuted(guesses.right[: len(kept)], kept, test.alpha)
+        found = largest_refuted(guesses.correct[: len(kept)], kept, test.alpha)
         walk = bets_tail(found, kept, test.alpha, limit.log_odds)
         return walk, walk + slip
-    right = guesses.right_among(test.guesses)
+    right = guesses.correct_among(test.guesses)
     without = right_tail(right, test.guesses, limit)
     if without >= smallest:
         return without, 1.0
@@ -175,12 +175,12 @@ def _tails(test: CanaryTest, guesses: CanaryGuesses, limit: GuessLimit, smallest
 
 def _inverse(test: CanaryTest, claim: Claim, guesses: CanaryGuesses, least_tail: float) -> Callable[[float], float]:
     """F⁻¹ for the rates that the recursion meets from this tail on."""
-    lowest = max(guesses.right_among(test.guesses), 1) / guesses.canaries * least_tail
+    lowest = max(guesses.correct_among(test.guesses), 1) / guesses.canaries * least_tail
     return least_wrong(claim, guesses, lowest, test.guesses / guesses.canaries)
 
 
 def _recursion_tail(test: CanaryTest, claim: Claim, guesses: CanaryGuesses) -> float:
-    right = guesses.right_among(test.guesses)
+    right = guesses.correct_among(test.guesses)
     inverse = _inverse(test, claim, guesses, _LEAST_TAIL)
     low, high = math.log(_LEAST_TAIL), 0.0  # possible at low, impossible at high
     if not is_impossible(1.0 - 1e-12, right, test.guesses, guesses.canaries, inverse):
@@ -199,7 +199,7 @@ def refutes(test: CanaryTest, claim: Claim, guesses: CanaryGuesses) -> bool:
     if test.alpha < _LEAST_TAIL:
         return False
     if test.kind == "f-dp":
-        right = guesses.right_among(test.guesses)
+        right = guesses.correct_among(test.guesses)
         inverse = _inverse(test, claim, guesses, test.alpha)
         return is_impossible(test.alpha, right, test.guesses, guesses.canaries, inverse)
     return _line_tail(test, claim, guesses, enough=test.alpha) <= test.alpha
@@ -297,5 +297,5 @@ def epsilon_from_guesses(
             guesses=guesses,
             canaries=total,
         )
-    counted = CanaryGuesses(canaries=int(total), numbers=(int(guesses),), right=(int(correct),))
+    counted = CanaryGuesses(canaries=int(total), numbers=(int(guesses),), correct=(int(correct),))
     return refuted_parameter(CanaryTest("counts", int(guesses), alpha), claim, counted)

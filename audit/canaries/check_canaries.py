@@ -369,8 +369,8 @@ def check_canaries(
     counted = CanaryGuesses(
         canaries=canaries,
         numbers=numbers,
-        right=tuple(int(right[number - 1]) for number in numbers),
-        said=answer,
+        correct=tuple(int(right[number - 1]) for number in numbers),
+        answer=answer,
         probability=0.5 if kind == "fixed" else probability,
     )
     tests = plan_tests(method, wanted, claim, counted, alpha)
@@ -475,7 +475,7 @@ def _notes(guesses: CanaryGuesses, draws: CanaryDraws) -> tuple[str, ...]:
     """A note on scores that are all equal, or of the wrong sign: far fewer correct guesses than by coins."""
     if draws.scores.min() == draws.scores.max():
         return ("all scores are equal, so every guess was a coin toss.",)
-    numbers, right = np.array(guesses.numbers), np.array(guesses.right)
+    numbers, right = np.array(guesses.numbers), np.array(guesses.correct)
     tails = bdtr(right, numbers, guesses.prior)
     worst = int(tails.argmin())
     if tails[worst] * len(numbers) > _CHANCE:

@@ -104,9 +104,9 @@ def best_rates(claim: Claim, guesses: CanaryGuesses, numbers: Sequence[int]) -> 
     Correct guesses have the rate F(w) where wrong ones have the rate w, and F(w) + w is the share that is guessed.
     """
     share = np.array(numbers, dtype=np.float64) / guesses.canaries
-    prior = 1.0 if guesses.said == "both" else guesses.prior
-    most = 1.0 if guesses.said == "both" else 1.0 - prior
-    boundary = claim.reversed() if guesses.said == "out" else claim
+    prior = 1.0 if guesses.answer == "both" else guesses.prior
+    most = 1.0 if guesses.answer == "both" else 1.0 - prior
+    boundary = claim.reversed() if guesses.answer == "out" else claim
     low, high = np.zeros_like(share), np.full_like(share, most)
     for _ in range(sys.float_info.mant_dig):
         wrong = 0.5 * (low + high)
@@ -160,7 +160,7 @@ def _guessed(guesses: CanaryGuesses, number: int, right: int) -> CanaryGuesses:
     """So many correct guesses among a number, as late as possible, and none after it: no other number refutes more."""
     numbers = np.array(guesses.numbers)
     late = np.clip(right - (number - numbers), 0, right)
-    return replace(guesses, right=tuple(late.tolist()))
+    return replace(guesses, correct=tuple(late.tolist()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -296,7 +296,7 @@ def plan_canaries(
     m, answer = int(canaries), guess_by(guess, claim, probability)
     numbers = tuple(sorted({*guess_numbers(m), *fixed_numbers(m)}))
     none_right = CanaryGuesses(
-        canaries=m, numbers=numbers, right=(0,) * len(numbers), said=answer, probability=probability
+        canaries=m, numbers=numbers, correct=(0,) * len(numbers), answer=answer, probability=probability
     )
     most = m if answer == "both" else round(none_right.prior * m)
     tests = plan_tests(method, None, claim, none_right, alpha)
@@ -313,7 +313,7 @@ def plan_canaries(
 
 def highest_bound(guesses: CanaryGuesses, most: int, tests: tuple[CanaryTest, ...], claim: Claim) -> float:
     """Return the bound that tests of so many guesses give if all are correct, of which at most `most` can be."""
-    perfect = replace(guesses, right=tuple(min(number, most) for number in guesses.numbers))
+    perfect = replace(guesses, correct=tuple(min(number, most) for number in guesses.numbers))
     return max(refuted_parameter(test, claim, perfect) for test in tests)
 
 

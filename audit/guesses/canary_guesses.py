@@ -42,9 +42,9 @@ class CanaryGuesses:
     ----------
     canaries : int
         Canaries, or pairs of canaries, each with a coin of its own.
-    numbers, right : tuple of int, same length
+    numbers, correct : tuple of int, same length
         Increasing numbers of guesses, each with the correct ones among the first so many.
-    said : {"both", "in", "out"}
+    answer : {"both", "in", "out"}
         The answers that were guessed; "both" needs a probability of 0.5.
     probability : float
         Probability with which each canary was included.
@@ -52,37 +52,37 @@ class CanaryGuesses:
 
     canaries: int
     numbers: tuple[int, ...]
-    right: tuple[int, ...]
-    said: Guess = "both"
+    correct: tuple[int, ...]
+    answer: Guess = "both"
     probability: float = 0.5
 
     def __post_init__(self) -> None:
         check_fields(self)
-        steps = zip((0, *self.numbers), self.numbers, (0, *self.right), self.right, strict=False)
+        steps = zip((0, *self.numbers), self.numbers, (0, *self.correct), self.correct, strict=False)
         if (
-            len(self.numbers) != len(self.right)
+            len(self.numbers) != len(self.correct)
             or not self.numbers
             or self.numbers[-1] > self.canaries
             or not all(after > before and 0 <= v - u <= after - before for before, after, u, v in steps)
             or not 0.0 < self.probability < 1.0
-            or not isinstance(self.said, str)
-            or (self.said == "both" and self.probability != 0.5)
+            or not isinstance(self.answer, str)
+            or (self.answer == "both" and self.probability != 0.5)
         ):
             raise OptionError(
-                f"right={shorten(self.right)} among the first numbers={shorten(self.numbers)} of canaries="
-                f"{shorten(self.canaries)} are impossible with said={shorten(self.said)} and probability="
+                f"correct={shorten(self.correct)} among the first numbers={shorten(self.numbers)} of canaries="
+                f"{shorten(self.canaries)} are impossible with answer={shorten(self.answer)} and probability="
                 f"{shorten(self.probability)}; use increasing numbers, at most one correct guess for each.",
                 canaries=self.canaries,
             )
 
-    def right_among(self, guesses: int) -> int:
+    def correct_among(self, guesses: int) -> int:
         """Return the correct guesses among the first so many."""
-        return self.right[self.numbers.index(guesses)]
+        return self.correct[self.numbers.index(guesses)]
 
     @property
     def prior(self) -> float:
         """Probability of a correct guess without a look at the scores."""
-        return 1.0 - self.probability if self.said == "out" else self.probability
+        return 1.0 - self.probability if self.answer == "out" else self.probability
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,13 +112,13 @@ class GuessLimit:
     delta: float  # what the line adds, for each canary
 
     @property
-    def wrong(self) -> float:
+    def incorrect(self) -> float:
         """1 − σ: least probability of an incorrect guess without a slip, with all its digits."""
         return float(expit(-self.log_odds))
 
     def slip(self, canaries: int) -> float:
         """Largest probability that the guesses on so many canaries escape the limit."""
-        return canaries * self.delta * self.wrong
+        return canaries * self.delta * self.incorrect
 
 
 def line(epsilon: float, delta: float, *, probability: float = 0.5, both: bool) -> GuessLimit:
@@ -133,7 +133,7 @@ def line(epsilon: float, delta: float, *, probability: float = 0.5, both: bool) 
 
 def right_tail(right: int, guesses: int, limit: GuessLimit) -> float:
     """β = Pr[Bin(G, σ) ≥ v]: the probability of `right` or more right ones without slips."""
-    return float(bdtr(guesses - right, guesses, limit.wrong)) if right > 0 else 1.0
+    return float(bdtr(guesses - right, guesses, limit.incorrect)) if right > 0 else 1.0
 
 
 def count_tail(right: int, guesses: int, canaries: int, limit: GuessLimit) -> float:
@@ -141,8 +141,8 @@ def count_tail(right: int, guesses: int, canaries: int, limit: GuessLimit) -> fl
     tail = right_tail(right, guesses, limit)
     if limit.delta == 0.0 or tail == 1.0:
         return tail
-    most = limit.wrong * right / (1.0 - tail)
-    factor = min(limit.wrong, _tail_over_mass(right, guesses, limit, most) * (1.0 - tail) / right)
+    most = limit.incorrect * right / (1.0 - tail)
+    factor = min(limit.incorrect, _tail_over_mass(right, guesses, limit, most) * (1.0 - tail) / right)
     return min(1.0, tail + canaries * limit.delta * factor)
 
 
@@ -168,7 +168,7 @@ def steinke_tail(right: int, guesses: int, canaries: int, limit: GuessLimit) -> 
     if limit.delta == 0.0 or right <= 0:
         return tail if tail <= 0.5 else 1.0
     fewer = np.arange(1, right + 1)
-    between = bdtr(guesses - right + fewer, guesses, limit.wrong) - tail
+    between = bdtr(guesses - right + fewer, guesses, limit.incorrect) - tail
     found = tail + 2.0 * canaries * limit.delta * float((between / fewer).max())
     return found if found <= 0.5 else 1.0
 

@@ -331,8 +331,8 @@ def _gains(counts: JointCounts | PairedGuesses | Guesses, slope: Array) -> list[
             (counts.unguessed, none),
         ]
     if isinstance(counts, Guesses):
-        unguessed = counts.runs - counts.right - counts.wrong
-        return [(counts.right, none + 1.0), (counts.wrong, -slope), (unguessed, none)]
+        unguessed = counts.runs - counts.correct - counts.incorrect
+        return [(counts.correct, none + 1.0), (counts.incorrect, -slope), (unguessed, none)]
     return [(counts.both, 1.0 - slope), (counts.only_p, none + 1.0), (counts.only_q, -slope), (counts.neither, none)]
 
 

@@ -2,16 +2,16 @@
 
 Let the dataset of each run be drawn by a fair coin. An output in S is guessed to be from x, an output in T from y, any
 other output is not guessed; S and T exclude each other. If a claim has a concave boundary B that is the same in both
-directions, the probabilities c of a correct guess and w of a wrong one satisfy
+directions, the probabilities c of a correct guess and w of an incorrect one satisfy
 
     c = ½ (P(S) + Q(T)) ≤ ½ (B(Q(S)) + B(P(T))) ≤ B(½ (Q(S) + P(T))) = B(w).
 
 The numbers of correct and incorrect guesses among N runs are trinomial. If the violation shows in both directions, a
 test of c ≤ B(w) needs up to half the runs of a test of one of them.
 
-- *Pure claims.* Given G guesses the right ones are Bin(G, c/(c + w)) with c/(c + w) ≤ e^ε/(1 + e^ε): a binomial test
+- *Pure claims.* Given G guesses the correct ones are Bin(G, c/(c + w)) with c/(c + w) ≤ e^ε/(1 + e^ε): a binomial test
   without a nuisance parameter, and a bound in closed form.
-- *Other claims.* Given W incorrect guesses the right ones are Bin(N − W, c/(1 − w)). The regions, the supremum over w
+- *Other claims.* Given W incorrect guesses the correct ones are Bin(N − W, c/(1 − w)). The regions, the supremum over w
   and the bound are those of the joint test (`event_test`).
 
 The theorem needs coins: with n runs on each dataset the conditional distribution is another one. So of the n runs on
@@ -53,30 +53,30 @@ class Guesses:
     Raises
     ------
     OptionError
-        Unless right + wrong <= runs, all whole numbers that are not negative, and runs >= 1.
+        Unless correct + incorrect <= runs, all whole numbers that are not negative, and runs >= 1.
     """
 
-    right: int
-    wrong: int
+    correct: int
+    incorrect: int
     runs: int
 
     def __post_init__(self) -> None:
-        if not (min(self.right, self.wrong) >= 0 and self.runs >= max(self.right + self.wrong, 1)):
+        if not (min(self.correct, self.incorrect) >= 0 and self.runs >= max(self.correct + self.incorrect, 1)):
             raise OptionError(
-                f"right={self.right!r}, wrong={self.wrong!r} of runs={self.runs!r} is impossible; use "
-                "right + wrong <= runs.",
-                right=self.right,
-                wrong=self.wrong,
+                f"correct={self.correct!r}, incorrect={self.incorrect!r} of runs={self.runs!r} is impossible; use "
+                "correct + incorrect <= runs.",
+                correct=self.correct,
+                incorrect=self.incorrect,
                 runs=self.runs,
             )
 
     @property
     def as_counts(self) -> Counts:
-        """The correct guesses in place of counts on x, the wrong ones in place of counts on y."""
-        return Counts(count_x=self.right, runs_x=self.runs, count_y=self.wrong, runs_y=self.runs)
+        """The correct guesses in place of counts on x, the incorrect ones in place of counts on y."""
+        return Counts(count_x=self.correct, runs_x=self.runs, count_y=self.incorrect, runs_y=self.runs)
 
     def __str__(self) -> str:
-        return f"{self.right:,} correct and {self.wrong:,} incorrect guesses in {self.runs:,} runs"
+        return f"{self.correct:,} correct and {self.incorrect:,} incorrect guesses in {self.runs:,} runs"
 
 
 def coins_for(runs: int) -> int:
@@ -128,7 +128,7 @@ def guesses_by_coins(first: Counts, second: Counts, rng: np.random.Generator) ->
     on_x, on_y = runs_by_coins(runs, rng)
     right_x, wrong_x = _some_of(first.count_x, second.count_x, first.runs_x, on_x, rng)
     wrong_y, right_y = _some_of(first.count_y, second.count_y, first.runs_y, on_y, rng)
-    return Guesses(right=right_x + right_y, wrong=wrong_x + wrong_y, runs=on_x + on_y), share_that_fits(runs)
+    return Guesses(correct=right_x + right_y, incorrect=wrong_x + wrong_y, runs=on_x + on_y), share_that_fits(runs)
 
 
 def guesses_in_batch(first: Counts, second: Counts, rng: np.random.Generator) -> Guesses | None:
@@ -150,7 +150,7 @@ def guesses_in_batch(first: Counts, second: Counts, rng: np.random.Generator) ->
     kept_x, kept_y = (on_x, on_y) if max(on_x, on_y) == runs else (int(needed_x[last]), int(needed_y[last]))
     right_x, wrong_x = _some_of(first.count_x, second.count_x, runs, kept_x, rng)
     wrong_y, right_y = _some_of(first.count_y, second.count_y, runs, kept_y, rng)
-    return Guesses(right=right_x + right_y, wrong=wrong_x + wrong_y, runs=kept_x + kept_y)
+    return Guesses(correct=right_x + right_y, incorrect=wrong_x + wrong_y, runs=kept_x + kept_y)
 
 
 def _some_of(first: int, second: int, runs: int, kept: int, rng: np.random.Generator) -> tuple[int, int]:
@@ -178,7 +178,7 @@ def guess_test(guesses: Guesses, claim: Claim, *, alpha: float, fits: float = 1.
     Examples
     --------
     >>> from dpaudit import PureDP
-    >>> p, bound = guess_test(Guesses(right=1_480, wrong=520, runs=3_000), PureDP(1.0), alpha=0.05)
+    >>> p, bound = guess_test(Guesses(correct=1_480, incorrect=520, runs=3_000), PureDP(1.0), alpha=0.05)
     >>> round(p, 3), round(bound, 3)
     (0.191, 0.961)
     """
@@ -208,8 +208,8 @@ def is_concave(claim: Claim) -> bool:
 
 
 def _pure(guesses: Guesses, claim: Claim, alpha: float) -> tuple[float, float]:
-    """Test a claim that only limits the ratio of correct guesses to wrong ones."""
-    right, wrong, log_ratio = guesses.right, guesses.wrong, claim.log_ratio
+    """Test a claim that only limits the ratio of correct guesses to incorrect ones."""
+    right, wrong, log_ratio = guesses.correct, guesses.incorrect, claim.log_ratio
     assert log_ratio is not None
     if right == 0:
         return 1.0, 0.0

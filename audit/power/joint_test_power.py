@@ -555,7 +555,7 @@ def guess_excess(claim: Claim, guesses: Guesses, *, alpha: float, power: float) 
     each, unit = claim.log_ratio, claim.with_parameter(1.0).log_ratio
     if each is None or unit is None:
         raise OptionError(f"{claim} is not a limit on the log likelihood ratio alone.", claim=claim)
-    right = guesses.right + 0.5
+    right = guesses.correct + 0.5
     usual = 1.0 / (1.0 + math.exp(-each))
 
     def is_missed(excess: float) -> bool:
@@ -587,7 +587,7 @@ def equivalent_runs(claim: Claim, guesses: Guesses) -> int:
 
     Correct and incorrect guesses exclude each other, which adds to the variance of the distance from the boundary.
     """
-    w = (guesses.wrong + 0.5) / (guesses.runs + 1.0)
+    w = (guesses.incorrect + 0.5) / (guesses.runs + 1.0)
     near = 1e-3 * min(w, 1.0 - w)
     power, _ = claim.max_power(np.array([w - near, w, w + near]))
     c, slope = min(float(power[1]), 1.0 - w), float(power[2] - power[0]) / (2.0 * near)

@@ -110,7 +110,7 @@ def _guesses(choice: Choice) -> Guesses:
     first, second = (directed_shares(each) for each in (choice, choice.opposite))
     right, wrong = (0.5 * runs * (one + other) for one, other in zip(first, second, strict=True))
     fewer = max(1.0 - 2.0 / math.sqrt(max(right, 1.0)), 0.25)
-    return Guesses(right=math.ceil(fewer * right), wrong=math.ceil(fewer * wrong), runs=runs)
+    return Guesses(correct=math.ceil(fewer * right), incorrect=math.ceil(fewer * wrong), runs=runs)
 
 
 def _fewest(detects: Callable[[int], bool], excess: float) -> int:
@@ -142,8 +142,8 @@ def _by_guesses(claim: Claim, guesses: Guesses, excess: float, *, alpha: float, 
     def detects(main: int) -> bool:
         runs = coins_for(main)
         expected = Guesses(
-            right=round(guesses.right * runs / guesses.runs),
-            wrong=round(guesses.wrong * runs / guesses.runs),
+            correct=round(guesses.correct * runs / guesses.runs),
+            incorrect=round(guesses.incorrect * runs / guesses.runs),
             runs=runs,
         )
         return guessed(claim, expected, 2 * main, UNKNOWN, alpha=alpha, power=power).excess <= excess

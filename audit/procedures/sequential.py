@@ -250,7 +250,7 @@ class Bets:
         _, other, counts = second[0]
         wrong = (shown.count_y + counts.count_x) if first.more_likely_on == "x" else (shown.count_x + counts.count_y)
         right = shown.count_x + shown.count_y + counts.count_x + counts.count_y - wrong
-        guesses = Guesses(right=right, wrong=wrong, runs=2 * n)
+        guesses = Guesses(correct=right, incorrect=wrong, runs=2 * n)
         return first, shown, OtherDirection(event=other.event, counts=counts, guesses=guesses)
 
 

@@ -457,10 +457,15 @@ class AuditResult(ClaimResult):
         )
 
     @property
-    def evidence(self) -> str:
+    def observation(self) -> str:
         """What the bound rests on: a divergence, or the event or the events of both directions, and `tested`."""
         lines = (self._basis, self.event_in_words, self.opposite_in_words, str(self.tested))
         return "\n".join(filter(None, lines))
+
+    @property
+    def counterexample(self) -> str:
+        """The difference of the pair and the observation that refutes the claim; empty if none does."""
+        return f"{self.pair.difference}\n{self.observation}" if self.is_refuted else ""
 
     @property
     def _basis(self) -> str:
@@ -558,7 +563,7 @@ class AuditResult(ClaimResult):
         if self.min_detectable_excess is None:
             return "not stated, because the bound exceeds the claim"
         if math.isinf(self.min_detectable_excess):
-            return f"no detectable excess can be stated ({100 * self.power:.6g}% power)"
+            return f"no minimum detectable excess can be stated ({100 * self.power:.6g}% power)"
         power = f"{100 * self.power:.6g}% power, {self._excess_basis_in_words}"
         return f"minimum detectable excess: {self.min_detectable_excess:.2g} ({power})"
 

@@ -252,6 +252,6 @@ class CanaryResult(ClaimResult):
 def best_guesses(guesses: CanaryGuesses, test: CanaryTest) -> tuple[int, int]:
     """Return the number of guesses that a test relies on, and the right ones among them."""
     if test.kind != "betting":
-        return test.guesses, guesses.right_among(test.guesses)
-    place = most_telling(guesses.right, guesses.numbers, test.alpha)
-    return guesses.numbers[place], guesses.right[place]
+        return test.guesses, guesses.correct_among(test.guesses)
+    place = most_telling(guesses.correct, guesses.numbers, test.alpha)
+    return guesses.numbers[place], guesses.correct[place]

@@ -15,7 +15,7 @@ _SHOWN: Final[dict[Shown, Callable[..., Any]]] = {}
 
 
 def show_with(name: Shown, function: Callable[..., Any]) -> None:
-    """Register a function of a result that a later room provides, since this one knows neither files nor figures."""
+    """Register a function of a result that a later subpackage provides; this one knows neither files nor figures."""
     _SHOWN[name] = function
 
 

@@ -51,7 +51,7 @@ class TriedPair:
     summary : str
         The datasets.
     runs : int
-        Executions from which the pair was judged, on x and y together; other pairs with these datasets share them.
+        Runs from which the pair was judged, on x and y together; other pairs with these datasets share them.
     bound : float
         Expected bound of an audit, from pilot outputs that did not serve to choose the event, shrunk towards the bounds
         of similar pairs according to its uncertainty (but not for a simpler pair that replaces the found one). In the
@@ -70,7 +70,7 @@ class TriedPair:
     def __str__(self) -> str:
         if self.error is not None:
             return f"{self.label}: {self.error}"
-        return f"{self.bound:.3g} after {self.runs:,} executions: {self.label}"
+        return f"{self.bound:.3g} after {self.runs:,} runs: {self.label}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,14 +86,14 @@ class WorstPair(Result):
         or, without one, of how far their outputs are apart, and finally the skipped pairs. Another pair may have a
         larger expected bound than the chosen one, if it is less certain.
     runs : int
-        Executions of the search: replays, over all pairs, then on the chosen one alone, and on simpler pairs.
+        Runs of the search: replays, over all pairs, then on the chosen one alone, and on simpler pairs.
     replayed : int
         Pairs that were ranked by replays, if those guided the search.
     untried : int
         Pairs (given or patterns) that had no runs.
     simple : SimplePair, optional
         A simpler pair that seems to lose as much, for the eye: fewer rows, equal rows, round values. In searches of a
-        domain with 24,000 executions or more.
+        domain with 24,000 runs or more.
     audit : AuditResult
         Audit of the chosen pair. It is valid however the pair was found, because it counts no runs of the search; they
         only help to choose the event (`searched`).
@@ -143,7 +143,7 @@ class WorstPair(Result):
         return self.audit.confidence_interval()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what the audit says, and the executions of the search."""
+        """Return what the audit says, and the runs of the search."""
         return self.audit.to_dict() | {"search_runs": self.runs}
 
     def plot(self, kind: str | None = None, ax: Any = None) -> Any:
@@ -180,7 +180,7 @@ class WorstPair(Result):
                 if self.replayed
                 else []
             ),
-            f"  search  {counted(len(tried), 'pair')} in {self.runs:,} executions; rough estimates{shown}, the audited "
+            f"  search  {counted(len(tried), 'pair')} in {self.runs:,} runs; rough estimates{shown}, the audited "
             "pair first, then the longest examined:",
             *(f"          {pair}" for pair in tried[:_SHOWN]),
         ]

@@ -146,7 +146,7 @@ def own_sources() -> str:
     """Return a hash of this library's source files that draw and count; a version number does not show local edits."""
     package = Path(__file__).resolve().parents[2]
     hashed = hashlib.blake2b(digest_size=8)
-    for path in sorted(path for room in ("audit", "mechanisms") for path in (package / room).rglob("*.py")):
+    for path in sorted(path for folder in ("audit", "mechanisms") for path in (package / folder).rglob("*.py")):
         hashed.update(path.relative_to(package).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
     return hashed.hexdigest()
 

@@ -58,7 +58,7 @@ class PairSource:
     """A source of candidates, which need not be neighbours: the caller checks each."""
 
     has_many = False
-    """Whether a search fills the executions that it may make with random pairs, as its patterns are few of many."""
+    """Whether a search fills the runs that it may make with random pairs, as its patterns are few of many."""
 
     def patterns(self) -> Iterator[Candidate]:
         """Yield the initial pairs, those that most often reveal a bug first; perhaps without end, or none."""
@@ -137,14 +137,14 @@ def show(dataset: Any) -> str:
 
 
 MANY = 32
-"""Pairs with which a search begins, if it has a hundred executions for each and the domain has as many."""
-_EACH = 100  # executions
+"""Pairs with which a search begins, if it has a hundred runs for each and the domain has as many."""
+_EACH = 100  # runs
 
 
 def initial_pairs(available: int, budget: int) -> int:
-    """Return the number of pairs, out of those available, with which a search of `budget` executions begins.
+    """Return the number of pairs, out of those available, with which a search of `budget` runs begins.
 
-    With more executions than 32 pairs need, their number and the length of the first pilots grow alike: n pairs that
+    With more runs than 32 pairs need, their number and the length of the first pilots grow alike: n pairs that
     have no dataset in common take 2 n log₂ n pilots, whose length is the square root of the budget.
     """
     count = min(available, max(min(MANY, budget // _EACH), 2))

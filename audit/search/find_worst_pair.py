@@ -53,10 +53,10 @@ from .successive_halving import LEAST_SCORED, SHARE, CoupledDraws, Judge, PairSc
 
 # Pairs ranked by replays: one run on each dataset shows what the noise is given.
 #
-# Hundreds of pairs are ranked in the executions that a few take in a statistical search. The best then go on trial.
+# Hundreds of pairs are ranked in the runs that a few take in a statistical search. The best then go on trial.
 
-_SHARE, _MOST = 0.4, 4_000  # share of a search's executions for replays, and their number
-_EACH, _MOST_LEADERS = 150, 8  # executions for each pair that goes on trial, and the number of these
+_SHARE, _MOST = 0.4, 4_000  # share of a search's runs for replays, and their number
+_EACH, _MOST_LEADERS = 150, 8  # runs for each pair that goes on trial, and the number of these
 _PATTERNS = 3  # one of so many is a usual pattern, because one path may show little of what noise decides
 _LOOKED_AT = 5  # pairs on which it is tried whether the output shows the value of a line
 
@@ -150,7 +150,7 @@ def _in_turn(*leaders: Iterable[Sized]) -> list[Sized]:
 def guided_by_replays(
     pool: Pool, sampler: Sampler, seed: int, budget: int, progress: Callable[[int], None] | None = None
 ) -> Guide:
-    """Return the pairs that replays rank first, out of a pool, within a share of the executions of a search."""
+    """Return the pairs that replays rank first, out of a pool, within a share of the runs of a search."""
     remedy = "the one that runs this search; search without guide=, or in another process."
     with only_recording(sampler.name, remedy):
         most = min(int(_SHARE * budget), _MOST)
@@ -193,7 +193,7 @@ _WORSE, _LARGEST_ERROR = 1.01, 0.2
 
 
 def for_simpler_pairs(budget: int) -> int:
-    """Return the executions of a search that are kept for simpler pairs; none of a budget that is too small."""
+    """Return the runs of a search that are kept for simpler pairs; none of a budget that is too small."""
     share = budget // SHARE
     return share if share >= 2 * _TRIES * LEAST_SCORED else 0
 
@@ -202,9 +202,9 @@ def simplest(
     pool: Pool, judge: Judge, found: Trial, executions: int, number: int
 ) -> tuple[SimplePair | None, Trial | None, int]:
     """Return the simplest pair that loses about as much as the found one, its trial if it loses clearly more, and the
-    executions that it took to find it.
+    runs that it took to find it.
 
-    None if no simplification keeps the loss, or if the executions are too few to compare any. In a store the trials
+    None if no simplification keeps the loss, or if the runs are too few to compare any. In a store the trials
     have this `number` and the following ones.
     """
     runs = executions // (2 * _TRIES)
@@ -295,9 +295,9 @@ def find_worst_pair(
         Runs on each dataset in the audit of the chosen pair; by default as in `check`. The search's independent runs on
         that pair are the first of its pilot, in addition to these.
     search_runs : int, optional
-        Executions of the search, over all pairs and both datasets, at least 400; up to 80 more show whether the
+        Runs of the search, over all pairs and both datasets, at least 400; up to 80 more show whether the
         mechanism clamps numbers, so that NaN is tried. The default is that of
-        `dpaudit.settings`, or `runs` (or a million), half the executions of the audit.
+        `dpaudit.settings`, or `runs` (or a million), half the runs of the audit.
     alpha : float
         Allowed probability of refuting a correct mechanism.
     seed : int or None
@@ -310,8 +310,8 @@ def find_worst_pair(
     distance : float
         Distance of the pairs, as in `check`.
     guide : {"replay"}, optional
-        For a slow mechanism whose noise `replay` records: replays rank the pairs, at one or two executions each, out
-        of 40% of the executions of the search (at most 4,000), and only the first few pairs are run by themselves.
+        For a slow mechanism whose noise `replay` records: replays rank the pairs, at one or two runs each, out
+        of 40% of the runs of the search (at most 4,000), and only the first few pairs are run by themselves.
     on_round : callable, optional
         Called with the leading pair, a `TriedPair`, after each round of the search.
     **options
@@ -375,7 +375,7 @@ def find_worst_pair(
     said = stated(mechanism, claim, adjacency, chosen.claim_source)
     if chosen.seconds is not None and search_runs is None:
         raise OptionError(
-            f"seconds={chosen.seconds:g} limits the audit of the chosen pair, not the search; set the executions of "
+            f"seconds={chosen.seconds:g} limits the audit of the chosen pair, not the search; set the runs of "
             "the search with search_runs= (--search-runs).",
             seconds=chosen.seconds,
         )

@@ -53,7 +53,7 @@ class Enlarged:
             f"the pair has {_listed(found)}, which a search tries because it passes many clamps; if no dataset can "
             f"have it, leave it out {way_out}"
         )
-        by_budget = f"{_listed(missed)} not tried, as the search ended before; use more executions (search_runs=)"
+        by_budget = f"{_listed(missed)} not tried, as the search ended before; use more runs (search_runs=)"
         left_out = self.left_out("the mechanism")
         if left_out:
             left_out += (

@@ -421,17 +421,17 @@ class Trial:
 # is swept at hundreds of numbers, and again between the places where the outputs differ most.
 
 SHARE = 10
-"""One execution in ten of a search is for sweeps, and one in ten for simpler pairs."""
+"""One run in ten of a search is for sweeps, and one in ten for simpler pairs."""
 _RUNS = 8  # of each pair
-_BISECTION = 4 * _RUNS * AROUND * DEPTH  # most executions: on each side of a place, on x and on y
+_BISECTION = 4 * _RUNS * AROUND * DEPTH  # most runs: on each side of a place, on x and on y
 _TOGETHER = 8  # pairs of all lines that join the search
 _SLOW = 0.2  # seconds for a pair from which workers are worth the effort to ask them
 
 
 def swept(pool: Pool, judge: Judge, budget: int) -> tuple[list[Candidate], int]:
-    """Return pairs of the lines of a domain whose outputs differ most, and the executions that it took to find them.
+    """Return pairs of the lines of a domain whose outputs differ most, and the runs that it took to find them.
 
-    A line has at least half as many executions for its sweep as for bisection.
+    A line has at least half as many runs for its sweep as for bisection.
     """
     lines = list(islice(pool.source.lines(), 2 * budget // (SHARE * 3 * _BISECTION)))
     draws, jobs, numbers = CoupledDraws(), judge.jobs, count()
@@ -515,7 +515,7 @@ def rounds_left(pairs: int, pilot: int) -> int:
 def next_pilot(left: float, pairs: int, pilot: int, drawn: Sequence[int]) -> int:
     """Return the runs of the next pilots, after those of `pilot` runs; each dataset of the round has had `drawn`.
 
-    Every round of `pairs` spends an equal share of the executions that are left. The last one leaves enough for half as
+    Every round of `pairs` spends an equal share of the runs that are left. The last one leaves enough for half as
     many independent runs on the pair that is chosen.
     """
     rounds = rounds_left(pairs, pilot)
@@ -529,9 +529,9 @@ _SURE = 1.645  # standard errors above the claim that refute it with 95% power
 def halve(
     pool: Pool, judge: Judge, budget: int, tell: Callable[[Trial], None], given: Sequence[Candidate] | None = None
 ) -> tuple[list[Trial], int, int]:
-    """Return all tried pairs, the number of patterns left out, and that of executions.
+    """Return all tried pairs, the number of patterns left out, and that of runs.
 
-    The best pair comes first, unless all were skipped; only this one still has its outputs. `budget` executions, on all
+    The best pair comes first, unless all were skipped; only this one still has its outputs. `budget` runs, on all
     datasets, are spent. `tell` sees the leading pair after each round. The initial pairs are those `given`, best first,
     or those of the pool.
 
@@ -598,7 +598,7 @@ def _begun(
     """Return the trials of the first round, and the number of patterns left out.
 
     A pair on which the mechanism fails is replaced by a pattern that was left out, or else by a random pair: a domain
-    of which the mechanism takes a part has pairs enough. No pair is replaced after `most` executions, or
+    of which the mechanism takes a part has pairs enough. No pair is replaced after `most` runs, or
     if the mechanism fails on all of many.
     """
     trials: list[Trial] = []

@@ -116,7 +116,7 @@ def _worst_distribution(canaries: int, delta: float) -> npt.NDArray[np.float64]:
     """The distribution of right answers that attains theorem 2 at the smallest count with a bound of at most .05."""
     limit = GuessLimit(_EPSILON, delta)
     count = next(v for v in range(1, canaries + 1) if count_tail(v, canaries, canaries, limit) <= 0.05)
-    distribution = binom.pmf(np.arange(canaries + 1), canaries, 1.0 - limit.wrong)
+    distribution = binom.pmf(np.arange(canaries + 1), canaries, 1.0 - limit.incorrect)
     tail = distribution[count:].sum()
     step = canaries * delta / (count * distribution[count])  # of h = P/b, at the count
     low = 1.0 - step * tail
@@ -166,9 +166,9 @@ class Remembered:
 
     def __call__(self, guesses: CanaryGuesses) -> bool:
         if self.test.kind == "betting":
-            decisive = largest_refuted(guesses.right, guesses.numbers, self.test.alpha)
+            decisive = largest_refuted(guesses.correct, guesses.numbers, self.test.alpha)
         else:
-            decisive = float(guesses.right_among(self.test.guesses))
+            decisive = float(guesses.correct_among(self.test.guesses))
         if not self.kept < decisive < self.refuted:
             return decisive >= self.refuted
         is_refuted = refutes(self.test, self.claim, guesses)
@@ -191,7 +191,7 @@ def _methods(claim: Claim) -> list[str]:
 def _guesses(scores: npt.NDArray[Any], included: Flags, numbers: tuple[int, ...], rng: Any) -> CanaryGuesses:
     right = np.cumsum(right_from_both_ends(CanaryDraws(scores, included), rng))
     chosen = tuple(right[np.array(numbers) - 1].tolist())
-    return CanaryGuesses(canaries=len(scores), numbers=numbers, right=chosen)
+    return CanaryGuesses(canaries=len(scores), numbers=numbers, correct=chosen)
 
 
 def _numbers(canaries: int) -> tuple[int, ...]:
@@ -200,7 +200,7 @@ def _numbers(canaries: int) -> tuple[int, ...]:
 
 def _alarms(effort: Effort, name: str, canaries: int, seeds: range) -> Counter[str]:
     claim, numbers = KNOWN[name].claim(canaries), _numbers(canaries)
-    shape = CanaryGuesses(canaries=canaries, numbers=numbers, right=(0,) * len(numbers))
+    shape = CanaryGuesses(canaries=canaries, numbers=numbers, correct=(0,) * len(numbers))
     tests = {method: plan_tests(method, None, claim, shape, ALPHA) for method in _methods(claim)}
     decide = {test: Remembered(test, claim) for planned in tests.values() for test in planned}
     found = Counter({"audits": len(seeds)})
@@ -426,7 +426,7 @@ def _of_draws(effort: Effort, seeds: Seeds, mu: float) -> Figures:
 def _library_alarms(effort: Effort, canaries: int, seeds: range) -> Counter[str]:
     """Audits of scores that have nothing to do with the inclusion: bounds above 0, and refuted claims of ε = 0."""
     claim, numbers = ApproxDP(0.0, _ALARM_DELTA), _numbers(canaries)
-    shape = CanaryGuesses(canaries=canaries, numbers=numbers, right=(0,) * len(numbers))
+    shape = CanaryGuesses(canaries=canaries, numbers=numbers, correct=(0,) * len(numbers))
     decide = [Remembered(test, claim) for test in plan_tests("auto", None, claim, shape, ALPHA)]
     found = Counter(audits=len(seeds), library_alarms=0, dpaudit_alarms=0)
     for seed in seeds:

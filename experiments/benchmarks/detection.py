@@ -146,7 +146,7 @@ def log_ratio(on_x: Array, on_y: Array) -> Array:
 _SNIPER_ALPHA = 0.1
 _QUICK_EXECUTIONS = 10_000
 _NEED_MOST = ("ReportNoisyMax2", "ReportNoisyMax3")  # for which known distributions and 2·10⁸ would not suffice
-_SEARCH_SHARE = 8  # one execution in eight is spent on the search for the pair
+_SEARCH_SHARE = 8  # one run in eight is spent on the search for the pair
 _EXACT_RUNS, _QUICK_EXACT_RUNS = 2_000_000, 20_000
 _PATTERN_RUNS, _PATTERNS_KEPT = (20_000, 400_000), 6  # outputs that rank the oracle's pairs, in two rounds
 _FRESH = 5_000_000  # added to the seed of a search for the outputs that judge it
@@ -224,7 +224,7 @@ def _expected_bound(mechanism: Any, x: Any, y: Any, audit: AuditResult, fresh: d
     other_q, other_p = event_rates(mechanism, *pair, audit.opposite.event, **fresh)[0].tolist()
     runs = audit.opposite.guesses.runs
     right, wrong = (round(0.5 * rate * runs) for rate in (p + other_p, q + other_q))
-    return guess_test(Guesses(right=right, wrong=wrong, runs=runs), audit.claim, alpha=alpha)[1]
+    return guess_test(Guesses(correct=right, incorrect=wrong, runs=runs), audit.claim, alpha=alpha)[1]
 
 
 def _best_pattern(entry: Entry, runs: int, exact_runs: int, seed: int, effort: Effort) -> Probabilities:
@@ -550,7 +550,7 @@ def _local_cells(effort: Effort, seeds: Seeds, name: str) -> Figures:
     }, targets
 
 
-# DP-Sniper took 6·10⁸ to 13·10⁸ executions.
+# DP-Sniper took 6·10⁸ to 13·10⁸ runs.
 _LONG_ROWS = {name: (name, 600_000_000 if name in _NEED_MOST else 200_000_000, 1) for name in _SNIPER}
 _LEAKS_QUICK = ("leak of .002", "naive Laplace", "naive Laplace, with bits", "snapped Laplace, with bits")
 _SNIPER_ROWS, _SNIPER_QUICK = {name: (name, 40_000_000, 5) for name in _SNIPER}, ("LaplaceMechanism", "ReportNoisyMax3")

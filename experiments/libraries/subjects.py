@@ -45,7 +45,7 @@ def release_of(library: str) -> str:
 class Subject:
     """An object of a library, audited on a pair or on the worst pair of a domain.
 
-    `make` makes the adapter, which needs the library. A search takes as many executions as the audit has runs, or
+    `make` makes the adapter, which needs the library. A search takes as many runs as the audit has runs, or
     `search_runs`. `adjacency` is for mechanisms that state none. `is_right` says whether the object is known to keep
     its claim, or to break it by values; None if neither is known.
     """

@@ -1,4 +1,4 @@
-"""A library as a suite sees it: its public callables, the form by which each becomes mechanisms, and the plan."""
+"""A library as a suite sees it: its public callables, the template by which each becomes mechanisms, and the plan."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ class PublicCallable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """An audit of one public callable at one point of its parameter grid, described in a few words.
+    """An audit of one public callable at one configuration of its parameter grid, described in a few words.
 
     `make` makes the mechanism. `domain` is searched, unless it is a tuple of pairs. Of several `adjacencies`, one is
     that of the claim, which is refuted only if it is refuted under each; None stands for the mechanism's own. The
-    search has as many executions as the audit has runs, or `search_runs`. Cheaper targets, by `cost`, are audited
+    search has as many runs as the audit has runs, or `search_runs`. Cheaper targets, by `cost`, are audited
     first. `known` and `known_bits` name the defect of this release, or the limit that the library states, by which the
-    target is refuted by values or by a leak. `note` says what the form assumes beyond what the library states.
+    target is refuted by values or by a leak. `note` says what the template assumes beyond what the library states.
     """
 
     callable: str
@@ -57,14 +57,14 @@ class Target:
 
     @property
     def name(self) -> str:
-        """The callable and the point."""
+        """The callable and the configuration."""
         return f"{self.callable}: {self.point}"
 
 
 def targets_of(
     public: PublicCallable, points: Iterable[tuple[str, Callable[[], Any], Any]], **shared: Any
 ) -> tuple[Target, ...]:
-    """Return the targets of a callable at points (words, maker, domain), of equal words the last one."""
+    """Return the targets of a callable at configurations (words, maker, domain), of equal words the last one."""
     found = (
         Target(callable=public.name, point=words, make=make, domain=domain, **shared) for words, make, domain in points
     )
@@ -233,7 +233,7 @@ def plan_of(library: Library, *, alpha: float = 1e-4, only: str | None = None, w
         raise OptionError(f"only={only!r} matches no callable of {library.name}; see dpaudit suite --list.", only=only)
     repeated = [name for name, count in Counter(target.name for target in targets).items() if count > 1]
     if repeated:
-        raise OptionError(f"targets have the same name: {', '.join(repeated)}; name each point differently.")
+        raise OptionError(f"targets have the same name: {', '.join(repeated)}; name each configuration differently.")
     audits = len(targets) * (1 + with_bits)
     share = split_budget(alpha, [str(place) for place in range(audits)]).shares[0][1] if audits else alpha
     return Plan(
@@ -253,8 +253,8 @@ def _form_of(library: Library, public: PublicCallable) -> tuple[Target, ...] | N
             warnings.simplefilter("ignore")  # of the library, on parameters that it refuses
             form = library.form_of(public)
     except AuditError as error:
-        return NotCovered(f"its form does not fit: {' '.join(str(error).split())}")
-    return form if form != () else NotCovered("no point of its parameter grid can be made")
+        return NotCovered(f"its template does not fit: {' '.join(str(error).split())}")
+    return form if form != () else NotCovered("no configuration of its parameter grid can be made")
 
 
 def _in_order(targets: list[Target]) -> tuple[Target, ...]:

@@ -35,7 +35,7 @@ AUDITED = (Status.AUDITED, Status.REFUTED, Status.REFUTED_BY_BITS, Status.NOT_CO
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """Coverage of one callable: its points, why some were not audited, and known causes of the refuted ones."""
+    """Coverage of one callable: its configurations, why some were not audited, and known causes of the refuted ones."""
 
     callable: str
     status: Status
@@ -68,7 +68,7 @@ class Coverage:
                 "callable": line.callable,
                 "status": line.status.value,
                 "points": line.targets,
-                "points audited": line.audited,
+                "configurations audited": line.audited,
                 "reasons": list(line.reasons),
                 "known": line.known,
             }
@@ -96,7 +96,7 @@ def coverage_of_run(run: SuiteRun) -> Coverage:
         missing = len(targets) - len(found)
         reasons = [f"{outcome.name.partition(': ')[2]}: {outcome.failure}" for outcome in failed]
         if missing:
-            reasons.append(f"{missing} of {len(targets)} points not reached in the time")
+            reasons.append(f"{missing} of {len(targets)} configurations not reached in the time")
         by_values = {each.name for each in done if each.is_refuted_by_values}
         by_bits = {each.name for each in done if each.is_refuted_by_bits_only}
         statuses: dict[Status, object] = {  # the first that applies
@@ -150,14 +150,14 @@ def plan_text(plan: Plan, *, points: bool = True) -> str:
     callables = len({target.callable for target in plan.targets})
     kinds = "by values and by floating-point leaks" if plan.with_bits else "by values"
     lines = [
-        f"{plan.release}: {len(plan.targets)} points of {callables} callables, {plan.audits} audits ({kinds})",
+        f"{plan.release}: {len(plan.targets)} configurations of {callables} callables, {plan.audits} audits ({kinds})",
         f"alpha {plan.alpha:g} for the suite, {plan.share:.3g} for each audit",
     ]
     return "\n".join([*lines, *(f"  {target.name}" for target in plan.targets if points)])
 
 
 def outcome_text(run: SuiteRun) -> str:
-    """Return the refuted points and the doubts, each on a line, and the numbers of points."""
+    """Return the refuted configurations and the doubts, each on a line, and the numbers of configurations."""
     known = {target.name: target for target in run.plan.targets}
     lines, new = [], 0
     for outcome in run.outcomes:
@@ -173,7 +173,7 @@ def outcome_text(run: SuiteRun) -> str:
     audited = sum(bool(outcome.entries) for outcome in run.outcomes)
     failed = sum(bool(outcome.failure) for outcome in run.outcomes)
     numbers = (
-        f"{audited} of {len(run.plan.targets)} points audited: {by_values} refuted by values, {by_bits} by a "
+        f"{audited} of {len(run.plan.targets)} configurations audited: {by_values} refuted by values, {by_bits} by a "
         f"floating-point leak only; {failed} could not be audited, {len(run.not_reached)} not reached"
     )
     confirmed = f"{by_values + by_bits} refuted and confirmed on fresh runs, {new} of them new:" if lines else ""
@@ -196,7 +196,7 @@ def coverage_markdown(coverage: Coverage, release: str) -> str:
         f"| `{line.callable}` | {line.status.value} | {_points(line)} | {_cell(_said(line))} |"
         for line in coverage.lines
     ]
-    head = ["| callable | status | points audited | remarks |", "|---|---|--:|---|"]
+    head = ["| callable | status | configurations audited | remarks |", "|---|---|--:|---|"]
     return "\n".join([f"# Coverage of {release}", "", f"{counts_text(coverage).capitalize()}.", "", *head, *rows, ""])
 
 

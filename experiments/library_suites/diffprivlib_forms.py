@@ -83,7 +83,7 @@ def _mechanism_form(public: PublicCallable) -> Form:
         return _of_utilities(public, "monotonic" in known)
     if required and required <= _NUMERIC and "sensitivity" in known:
         return _of_numbers(public, required, known)
-    return NotCovered(f"its required parameters ({', '.join(sorted(required)) or 'none'}) fit no known form")
+    return NotCovered(f"its required parameters ({', '.join(sorted(required)) or 'none'}) fit no known template")
 
 
 def _note(public: PublicCallable) -> str:
@@ -183,7 +183,7 @@ def _tool_form(public: PublicCallable) -> Form:
     rest = required - data - {"quant", "percent"}
     if not data or "epsilon" not in known or "accountant" not in known or rest:
         words = ", ".join(sorted(rest)) or "no data, epsilon or accountant"
-        return NotCovered(f"its parameters fit no known form ({words})")
+        return NotCovered(f"its parameters fit no known template ({words})")
     points: Iterable[_Point] = [
         ("rows from 0 to 3", _WHOLE, {}), ("rows from 0 to 3, epsilon=0.5", _WHOLE, {"epsilon": 0.5})
     ]  # fmt: skip
@@ -212,7 +212,7 @@ def _model_form(public: PublicCallable) -> Form:
         if fit.name.partition(",")[0] == public.short and not fit.name.endswith("a row is replaced")
     ]  # trees are for added rows: a replaced one costs twice, which is not a defect
     found = (*targets, *_found(public, _OF_MODELS))
-    return found or NotCovered("no form says which part of the fitted model is released, and for which rows")
+    return found or NotCovered("no template says which part of the fitted model is released, and for which rows")
 
 
 def _target(

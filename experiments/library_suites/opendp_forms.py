@@ -59,8 +59,8 @@ class Space:
 def prelude() -> Any:
     """Return OpenDP with the features that its public constructors need.
 
-    Without ``idealized-numerics``, because constructors that need it promise nothing for floating-point numbers. Errors
-    have no Rust backtraces, which take more time than a hundred constructors.
+    Without ``idealized-numerics``, because constructors that need it promise nothing for floating-point
+    numbers. Errors have no Rust backtraces, which take more time than a hundred constructors.
     """
     os.environ["RUST_BACKTRACE"] = "0"
     library = import_module("opendp.prelude")
@@ -339,10 +339,10 @@ _THRESHOLDS = "thresholds of integers release counts on the threshold"
 _REASONS = {
     "make_user_measurement": "its claim and function are the caller's own",
     "make_user_transformation": "its map and function are the caller's own",
-    "make_private_expr": "it takes an expression of polars, for which there is no form",
-    "make_private_lazyframe": "it takes a query of polars, for which there is no form",
-    "make_stable_expr": "it takes an expression of polars, for which there is no form",
-    "make_stable_lazyframe": "it takes a query of polars, for which there is no form",
+    "make_private_expr": "it takes an expression of polars, for which there is no template",
+    "make_private_lazyframe": "it takes a query of polars, for which there is no template",
+    "make_stable_expr": "it takes an expression of polars, for which there is no template",
+    "make_stable_lazyframe": "it takes a query of polars, for which there is no template",
 }
 
 
@@ -369,7 +369,7 @@ def opendp_form(public: PublicCallable) -> Form:
     known = set(_values(_answers(float)))
     unknown = sorted(required_of(public.function) - known - {"input_domain", "input_metric", "domain", "metric"})
     if unknown:
-        return NotCovered(f"its parameters ({', '.join(unknown)}) fit no known form")
+        return NotCovered(f"its parameters ({', '.join(unknown)}) fit no known template")
     is_measurement = public.name.startswith("measurements.")
     targets: list[Target] = []
     problems: list[str] = []

@@ -137,7 +137,7 @@ def pipeline_dp_form(public: PublicCallable) -> Form:
     """Return the targets of a metric or of a method of the engine."""
     owner, _, name = public.name.rpartition(".")
     if owner == "Metrics":
-        return tuple(_metric(public, name)) or NotCovered("no form says what values it takes")
+        return tuple(_metric(public, name)) or NotCovered("no template says what values it takes")
     match public.name:
         case "DPEngine.aggregate":
             return _aggregate(public)
@@ -155,7 +155,7 @@ def pipeline_dp_form(public: PublicCallable) -> Form:
         return NotCovered("it holds parameters, and releases nothing")
     if public.name.endswith("Backend"):
         return NotCovered("it runs the same computation elsewhere, or is an interface; the local backend is audited")
-    return NotCovered("no form says what it releases")
+    return NotCovered("no template says what it releases")
 
 
 def _rows(values: tuple[float, ...], partitions: tuple[int, ...] = PUBLIC) -> Rows:

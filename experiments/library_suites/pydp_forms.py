@@ -56,7 +56,7 @@ def pydp_form(public: PublicCallable) -> Form:
         case "algorithms.partition_selection":
             return _strategy_form(public)
         case "algorithms.quantile_tree":
-            return _trees(public) if public.short == "QuantileTree" else NotCovered("its form is unknown")
+            return _trees(public) if public.short == "QuantileTree" else NotCovered("its template is unknown")
         case "distributions":
             return NotCovered("it draws noise without a dataset, so that no claim can be read from it")
     function = public.function
@@ -73,7 +73,7 @@ def _aggregate_form(public: PublicCallable) -> Form:
     known, required = set(parameters_of(public.function)), required_of(public.function)
     if "epsilon" not in known or not required <= _AGGREGATE:
         words = ", ".join(sorted(required - _AGGREGATE)) or "no epsilon"
-        return NotCovered(f"its parameters fit no known form ({words})")
+        return NotCovered(f"its parameters fit no known template ({words})")
     at, whole_rows = {"percentile": 0.25} if "percentile" in known else {}, Rows(low=0, high=3, integer=True)
     points: list[tuple[str, dict[str, Any], Rows]] = [("epsilon=1", {}, whole_rows)]
     points += [("epsilon=0.5", {"epsilon": 0.5}, whole_rows)]
@@ -95,7 +95,7 @@ def _aggregate_form(public: PublicCallable) -> Form:
 
 
 def _two_rows_of_a_user(public: PublicCallable, options: dict[str, Any]) -> tuple[str, Callable[[], Any], Rows]:
-    """Return the point at which a user has up to two rows, and neighbours differ in a whole user."""
+    """Return the configuration at which a user has up to two rows, and neighbours differ in a whole user."""
 
     def make() -> Any:
         return from_pydp(
@@ -115,7 +115,7 @@ def _noise_form(public: PublicCallable) -> Form:
     if not said:
         return NotCovered("it is an abstract base class")
     if not {"epsilon", "sensitivity"} <= said or not said <= {"epsilon", "delta", "sensitivity"}:
-        return NotCovered(f"its parameters ({', '.join(sorted(said))}) fit no known form")
+        return NotCovered(f"its parameters ({', '.join(sorted(said))}) fit no known template")
     points = []
     for epsilon, delta, step in ((1.0, 0.1, 1.0), (0.5, 1e-3, 2.0), (1.0, 1e-5, 1.0)):
         options = {"epsilon": epsilon, "delta": delta, "sensitivity": step}
@@ -215,7 +215,7 @@ def _ml_form(public: PublicCallable) -> Form:
 
 def _bayes_form(public: PublicCallable) -> Form:
     if not {"epsilon", "bounds"} <= set(parameters_of(public.function)):
-        return NotCovered("no form says which part of the fitted model is released")
+        return NotCovered("no template says which part of the fitted model is released")
     corners = ((0.0, 0), (1.0, 0), (0.0, 1), (1.0, 1))
 
     def fit(rows: Any, rng: np.random.Generator) -> Any:

@@ -1,6 +1,7 @@
 """Run a plan within its time; each finished target is a file at once, so an ended suite resumes from the rest.
 
-A target is a search by values, floating-point leaks where the pilot shows them, and fresh runs for every refutation.
+A target is a search by values, floating-point leaks where the pilot shows them, and fresh runs for every
+refutation.
 """
 
 from __future__ import annotations
@@ -92,7 +93,7 @@ class Outcome:
 
 
 def run_target(target: Target, *, alpha: float, seed: int, seconds: float, with_bits: bool) -> Outcome:
-    """Return the audits of a target; an error of the library, or of the form, is a failure with its words.
+    """Return the audits of a target; an error of the library, or of the template, is a failure with its words.
 
     Each audit has the share `alpha`. The confirmation of a refutation needs none, because it can only withdraw it. The
     `seconds` are for the search and the audit by values, whose runs are reduced for a slow mechanism. Low bits are

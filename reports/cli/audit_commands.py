@@ -70,7 +70,7 @@ def audit(
         optional("Domain such as Rows(), or source of pairs, to search for the worst pair.", metavar="MODULE:OBJECT"),
     ] = None,
     search_runs: Annotated[
-        int | None, whole("Maximum executions of the search; by default --runs.", show_default=False)
+        int | None, whole("Maximum runs of the search; by default --runs.", show_default=False)
     ] = None,
     guide: Annotated[
         str | None,
@@ -84,7 +84,7 @@ def audit(
     distance: Annotated[int, whole("Distance of the pair; above 1, the audit tests group privacy.")] = 1,
     runs: Annotated[
         int | None,
-        whole("Executions on each dataset; by default the number for --detect, or 1,000,000.", show_default=False),
+        whole("Runs per dataset; by default the number for --detect, or 1,000,000.", show_default=False),
     ] = None,
     alpha: Alpha = 0.05,
     detect: Detect = None,

@@ -164,7 +164,7 @@ def forest_marks() -> list[Patch | Line2D]:
         *(_key(MARKER[verdict], COLOUR[verdict], verdict.value, 6) for verdict in Verdict),
         _key("o", ink(), "estimate", 3.5),
         _key("*", "white", "exact value", 9, edge="black"),
-        _key("|", GREY, "claim + detectable excess", 9),
+        _key("|", GREY, "claim + minimum detectable excess", 9),
     ]
 
 

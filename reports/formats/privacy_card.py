@@ -212,7 +212,7 @@ def _list(lines: Iterable[str]) -> str:
 
 
 def _table(audits: Sequence[dict[str, Any]]) -> str:
-    names = ("audit", "claim", "unit of privacy", "verdict", "detectable excess", "read with")
+    names = ("audit", "claim", "unit of privacy", "verdict", "minimum detectable excess", "read with")
     rows = [f"| {' | '.join(names)} |", f"|{'---|' * len(names)}"]
     for one in audits:
         unit, excess = one.get("unit_of_privacy", "–"), one["recorded"].get("min_detectable_excess")

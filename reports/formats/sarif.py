@@ -58,7 +58,7 @@ _HELP: Final = (
     "claim. An error says that they do: if the claim were true, this would happen with probability at most alpha. A "
     "warning says that the audit decided nothing: too few runs, or a failed health check. A result of kind pass says "
     "that the claim is not refuted on this pair by this event. It does not say that the claim is true. A result of "
-    "kind review says the same with a caution, such as a detectable excess larger than the claim."
+    "kind review says the same with a caution, such as a minimum detectable excess larger than the claim."
 )
 _OTHERS: Final = {
     STATEMENT: (

@@ -46,7 +46,7 @@ def card(result: Result) -> str:
     parts = [f'<div style="{_BOX.format(colour)}"><strong>{sentence}</strong>']
     if remarks:
         parts.append(f'<pre style="{_REMARKS}">{chr(10).join(remarks)}</pre>')
-    shown = result.evidence.splitlines() if isinstance(result, AuditResult) else []
+    shown = result.observation.splitlines() if isinstance(result, AuditResult) else []
     if isinstance(result, CanaryResult):
         facts = dict(plain.canary_facts(result))
         shown = [f"{name}: {facts[name]}" for name in ("canaries", "guesses", "at most")]
@@ -217,7 +217,7 @@ def _of_training(result: CanaryResult) -> str:
         "inclusion": result.inclusion,
     }
     if result.inclusion == "independent":
-        options |= {"probability": result.guesses.probability, "guess": result.guesses.said}
+        options |= {"probability": result.guesses.probability, "guess": result.guesses.answer}
     options["adjacency"] = result.adjacency
     kinds = {test.kind for test in result.tests}
     if len(kinds) == 1:  # bets and counts together are the default

@@ -22,8 +22,8 @@ from .terminal_tables import numbers_of
 _MOST_NAMED = 5  # audits of one verdict in the summary
 _MOST_WARNED = 20  # audits with one kind of caution
 
-_COLUMNS = ("audit", "claim", "verdict", "bound", "exact value", "detectable excess", "runs", "expectation")
-_NUMERIC = ("bound", "exact value", "detectable excess", "runs")
+_COLUMNS = ("audit", "claim", "verdict", "bound", "exact value", "minimum detectable excess", "runs", "expectation")
+_NUMERIC = ("bound", "exact value", "minimum detectable excess", "runs")
 _OF_RUNS = (
     "Each audit tests one event, or one in each direction, on one pair of datasets; pilot runs, or earlier runs of a "
     "sequential audit, choose the events. "
@@ -38,8 +38,8 @@ _OF_CANARIES = (
 )
 _CAVEATS = (
     "<sub>{of_runs}{of_canaries}A bound holds with probability {confidence}. *Not refuted* does not mean that the "
-    "claim is true: only these {examined} were examined. The *detectable excess* is the smallest amount above the "
-    "claim that the audit detects with its power. {of_statements}Alpha is that of each audit: if "
+    "claim is true: only these {examined} were examined. The *minimum detectable excess* is the smallest amount "
+    "above the claim that the audit detects with its power. {of_statements}Alpha is that of each audit: if "
     "every claim held, at most {false_alarms} false alarms would be expected among {audits}.</sub>"
 )
 

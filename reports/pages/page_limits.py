@@ -153,8 +153,8 @@ def what_to_do(suite: Suite) -> dict[Verdict, str]:
             "names, or use more runs, and audit again."
         ),
         Verdict.NOT_REFUTED: (
-            "No violation was found on these datasets. This is not a proof: a smaller excess than the detectable one, "
-            "or one on other datasets, may exist. Before a release, check in the table that the detectable excess is "
-            "small enough, and in the limits what no audit examines."
+            "No violation was found on these datasets. This is not a proof: an excess below the minimum detectable "
+            "one, or one on other datasets, may exist. Before a release, check in the table that the minimum "
+            "detectable excess is small enough, and in the limits what no audit examines."
         ),
     }

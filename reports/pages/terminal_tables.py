@@ -91,10 +91,10 @@ def plan_table(
         rows = [row for excess in excesses for row in plan.rows_if_possible(excess)]
     rows += [plan.row_of_runs(checked("runs", number)) for number in runs]
     shown = Table(
-        f"detectable\nexcess of {plain.symbol(claim.parameter_name)}",
+        f"minimum detectable\nexcess of {plain.symbol(claim.parameter_name)}",
         "runs on each\ndataset",
         "of which\npilot runs",
-        "detectable excess,\nsequential audit",
+        "minimum detectable\nexcess, sequential",
         "probability of\nthe event on y",
         title=Text(f"{claim}, alpha {alpha:g}, power {power:g}, {plan.event_in_words}"),
         title_justify="left",

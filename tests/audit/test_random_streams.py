@@ -96,7 +96,7 @@ def test_ties_and_pairs_follow_from_the_data_and_the_seed():
     options = {"claim": PureDP(1.0), "inclusion": "fixed", "adjacency": "replace"}
     one, again = (check_canaries(scores, included, **options) for _ in range(2))
     assert one == again
-    others = [check_canaries(scores, included, seed=seed, **options).guesses.right for seed in range(8)]
+    others = [check_canaries(scores, included, seed=seed, **options).guesses.correct for seed in range(8)]
     assert len({*others}) > 1
 
 

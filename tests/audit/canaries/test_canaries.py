@@ -108,7 +108,7 @@ def test_infinite_scores_and_flags_as_scores():
     infinite = np.where(FLAGS, np.inf, -np.inf)
     for scores in (infinite, FLAGS, FLAGS.astype(int)):
         result = check_canaries(scores, FLAGS, claim=PureDP(1.0))
-        assert result.guesses.right_among(32) == 32
+        assert result.guesses.correct_among(32) == 32
     assert not check_canaries(np.full(400, np.inf), FLAGS, claim=PureDP(0.0)).is_refuted
 
 
@@ -118,7 +118,7 @@ def test_equal_scores_do_not_give_the_coins_away(say):
     first = np.arange(400) < 190
     for seed, flags in enumerate((first, first[::-1])):
         result = check_canaries(np.zeros(400), flags, claim=PureDP(0.0), seed=seed, guess=say)
-        assert result.guesses.right_among(400) < 240
+        assert result.guesses.correct_among(400) < 240
 
 
 @pytest.mark.parametrize(("say", "probability"), [("in", 0.2), ("out", 0.5)])
@@ -126,7 +126,7 @@ def test_guesses_of_one_answer(say, probability):
     included = coins_of(600, 2, probability)
     result = check_canaries(even_scores(included, 3.0), included, claim=PureDP(0.5), probability=probability, guess=say)
     assert result.is_refuted
-    assert (result.guesses.said, result.guesses.probability) == (say, probability)
+    assert (result.guesses.answer, result.guesses.probability) == (say, probability)
     assert result.bound <= result.max_attainable_bound
     assert result.min_detectable_excess is None, "a refutation needs none"
     prior = check_canaries(even_scores(included, 0.0), included, claim=PureDP(0.5), probability=probability, guess=say)
@@ -145,7 +145,7 @@ def test_fixed_split_is_audited_in_pairs():
         equal = check_canaries(
             np.zeros(300), half, claim=PureDP(0.0), inclusion="fixed", adjacency="replace", seed=seed
         )
-        assert equal.guesses.right_among(150) < 110
+        assert equal.guesses.correct_among(150) < 110
 
 
 def test_pairs_of_a_fixed_split_are_of_one_run():
@@ -276,11 +276,11 @@ def test_scores_equal_to_the_median_are_guessed_alike(turn):
     """A perfect binary score is guessed without a mistake, although more than half of the scores are equal."""
     flags = np.arange(400) < 200 - 15 * turn
     result = check_canaries(flags, flags, claim=PureDP(1.0))
-    assert result.guesses.right[-1] == 400
+    assert result.guesses.correct[-1] == 400
     rng = np.random.default_rng(0)
     few = np.where(flags & (rng.random(400) < 0.2), 1.0, 0.0)  # some that are in show it, and none that is out
     found = check_canaries(few, flags, claim=PureDP(1.0)).guesses
-    assert found.right[-1] == few.sum() + (~flags).sum()
+    assert found.correct[-1] == few.sum() + (~flags).sum()
 
 
 def test_many_runs_of_one_canary_take_no_memory_for_their_pairs():
@@ -289,7 +289,7 @@ def test_many_runs_of_one_canary_take_no_memory_for_their_pairs():
 
 
 def counted(canaries, guesses, right, **options):
-    return CanaryGuesses(canaries=canaries, numbers=(guesses,), right=(right,), **options)
+    return CanaryGuesses(canaries=canaries, numbers=(guesses,), correct=(right,), **options)
 
 
 @pytest.mark.parametrize(
@@ -368,7 +368,7 @@ def test_least_wrong_is_never_above_the_curve_and_close_to_it(claim):
 
 
 def test_least_wrong_of_one_answer():
-    least = least_wrong(PureDP(1.0), counted(10, 10, 5, said="in", probability=0.2), 0.01)
+    least = least_wrong(PureDP(1.0), counted(10, 10, 5, answer="in", probability=0.2), 0.01)
     assert [least(rate) for rate in (0.1, 0.2, 0.9)] == pytest.approx([0.8 * 0.5 / math.e, 0.8, 0.8])
 
 
@@ -396,7 +396,7 @@ def test_best_rates_attain_the_curve():
     for claim, options in (
         (PureDP(1.0), {}),
         (GaussianDP(1.0), {}),
-        (GaussianDP(1.0), {"said": "in", "probability": 0.2}),
+        (GaussianDP(1.0), {"answer": "in", "probability": 0.2}),
     ):
         guesses = counted(1_000, 1_000, 0, **options)
         numbers = [10, 300, 900]

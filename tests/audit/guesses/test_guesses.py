@@ -78,10 +78,10 @@ def test_recursion_without_slips_is_the_binomial_tail():
 def test_ceilings():
     assert line(1.0, 0.1, both=True) == GuessLimit(1.0, 0.1)
     inward = line(1.0, 0.1, probability=0.2, both=False)
-    assert inward.wrong == pytest.approx(0.8 / (0.8 + 0.2 * math.e))
+    assert inward.incorrect == pytest.approx(0.8 / (0.8 + 0.2 * math.e))
     assert inward.delta == pytest.approx(0.02)
-    assert inward.slip(10) == pytest.approx(10 * 0.02 * inward.wrong)
-    assert GuessLimit(800.0, 0.0).wrong == 0.0
+    assert inward.slip(10) == pytest.approx(10 * 0.02 * inward.incorrect)
+    assert GuessLimit(800.0, 0.0).incorrect == 0.0
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_ceilings():
 )  # fmt: skip
 def test_impossible_guesses_are_refused(numbers, right, probability):
     with pytest.raises(OptionError, match=r"impossible .*; use increasing numbers"):
-        CanaryGuesses(canaries=10, numbers=numbers, right=right, probability=probability)
+        CanaryGuesses(canaries=10, numbers=numbers, correct=right, probability=probability)
 
 
 ROUNDING = 1e-7
@@ -203,7 +203,9 @@ def test_guesses_of_one_answer_stay_below_counts_and_recursion(said, answer, pro
                 2, fixed_guesses(2, guesses, (answer,)), lambda y, s, v=right: right_of(y, s) >= v, [(epsilon, delta)],
                 probability,
             )  # fmt: skip
-            counted = CanaryGuesses(canaries=2, numbers=(guesses,), right=(right,), said=said, probability=probability)
+            counted = CanaryGuesses(
+                canaries=2, numbers=(guesses,), correct=(right,), answer=said, probability=probability
+            )
             for kind in ("counts", "f-dp"):
                 found = tail(CanaryTest(kind, guesses, 0.05), ApproxDP(epsilon, delta), counted)
                 assert found >= best - ROUNDING
@@ -219,7 +221,7 @@ def test_recursion_is_attained_where_all_guesses_are_right(coins, guesses):
     for right in range(1, guesses + 1):
         lines = list(zip(PROFILE.epsilons, PROFILE.deltas, strict=True))
         best = largest(coins, fixed_guesses(coins, guesses), lambda y, s, v=right: right_of(y, s) >= v, lines)
-        counted = CanaryGuesses(canaries=coins, numbers=(guesses,), right=(right,))
+        counted = CanaryGuesses(canaries=coins, numbers=(guesses,), correct=(right,))
         found = [tail(CanaryTest(kind, guesses, 0.05), PROFILE, counted) for kind in ("f-dp", "counts")]
         assert min(found) >= best - ROUNDING
         if right == guesses == coins:
@@ -293,7 +295,7 @@ def test_counts_of_more_canaries_are_attained(canaries):
 def test_recursion_of_more_canaries():
     lines = list(zip(PROFILE.epsilons, PROFILE.deltas, strict=True))
     for right in range(1, 13):
-        counted = CanaryGuesses(canaries=12, numbers=(12,), right=(right,))
+        counted = CanaryGuesses(canaries=12, numbers=(12,), correct=(right,))
         found = tail(CanaryTest("f-dp", 12, 0.05), PROFILE, counted)
         assert found >= by_distance(12, right, lines) - ROUNDING
     assert found == pytest.approx(by_distance(12, 12, lines), abs=1e-6)

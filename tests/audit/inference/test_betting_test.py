@@ -105,7 +105,7 @@ def test_the_account_of_both_directions_has_the_largest_share():
     lines = [[Line(math.e, 0.0)] * 4]
     nothing = PairedGuesses(both_right=0, one_each=0, one_right=0, both_wrong=0, one_wrong=0, unguessed=1)
     lost = JointCounts(both=0, only_p=0, only_q=10**6, neither=0)
-    after = Wealth.start(1, 4).after(lines, [lost, lost, nothing, Guesses(right=0, wrong=10**6, runs=10**6)])
+    after = Wealth.start(1, 4).after(lines, [lost, lost, nothing, Guesses(correct=0, incorrect=10**6, runs=10**6)])
     assert np.exp(after.log_average) == pytest.approx(WEIGHTS[4][2])
     assert all(sum(shares) == pytest.approx(1.0) for shares in WEIGHTS.values())
 
@@ -116,7 +116,7 @@ def test_a_guess_by_coins_is_fair_and_none_changes_nothing():
     start, line = Wealth.start(1, 4), [[Line(math.e, 0.0)] * 4]
     mean = 0.0
     for chance, right, wrong in ((c, 1, 0), (w, 0, 1), (1 - c - w, 0, 0)):
-        after = start.after(line, [None, None, None, Guesses(right=right, wrong=wrong, runs=1)])
+        after = start.after(line, [None, None, None, Guesses(correct=right, incorrect=wrong, runs=1)])
         assert np.all(after.log_wealth[:, :3] == 0.0)
         mean = mean + chance * np.exp(after.log_wealth[0, 3])
     assert np.all(np.abs(mean - 1.0) < 1e-12)

@@ -46,7 +46,9 @@ def distribution_of(c, w, runs=RUNS, outcomes=ALL):
 def test_sizes_and_bounds_by_enumeration(claim):
     """For any probabilities under the boundary, small p-values and large bounds are as rare as they should be."""
     levels = (0.05, 0.3) if claim.has_closed_form else (0.3,)
-    found = {a: [guess_test(Guesses(right=r, wrong=w, runs=RUNS), claim, alpha=a) for r, w in ALL] for a in levels}
+    found = {
+        a: [guess_test(Guesses(correct=r, incorrect=w, runs=RUNS), claim, alpha=a) for r, w in ALL] for a in levels
+    }
     for tuned, results in found.items():
         pvalues, bounds = np.array(results).T
         for w in (1e-4, 0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5):
@@ -81,7 +83,7 @@ def test_guesses_by_coins_are_trinomial():
         second = Counts(count_x=second_x, runs_x=50, count_y=second_y, runs_y=50)
         guesses, fits = guesses_by_coins(first, second, rng)
         assert (guesses.runs, fits) == (coins_for(50), share_that_fits(50))
-        found.append((guesses.right, guesses.wrong))
+        found.append((guesses.correct, guesses.incorrect))
     n, c, w = coins_for(50), 0.5 * (0.5 + 0.4), 0.5 * (0.2 + 0.1)
     right, wrong = np.array(found).T
     for counts, rate in ((right, c), (wrong, w)):
@@ -100,7 +102,7 @@ def test_coins_of_a_batch_are_fair_until_one_dataset_is_used_up(runs):
         Counts(count_x=0, runs_x=runs, count_y=0, runs_y=runs),
     )
     found = [guesses_in_batch(first, none, rng) for _ in range(2_000)]
-    on_x, made = np.array([(each.right, each.runs) for each in found]).T
+    on_x, made = np.array([(each.correct, each.runs) for each in found]).T
     assert np.all(np.maximum(on_x, made - on_x) == runs), "one dataset is used up"
     left_out = 2 * runs - made.mean()
     assert left_out == pytest.approx(math.sqrt(4 * runs / math.pi), rel=0.15)
@@ -124,17 +126,17 @@ def test_tails_of_varied_runs():
 
 
 def test_large_and_extreme_counts():
-    p, bound = guess_test(Guesses(right=40, wrong=0, runs=50), PureDP(1.0), alpha=0.05)
+    p, bound = guess_test(Guesses(correct=40, incorrect=0, runs=50), PureDP(1.0), alpha=0.05)
     assert p == pytest.approx((1 / (1 + math.exp(-1))) ** 40, rel=1e-6)
     assert bound == pytest.approx(math.log(0.05 ** (1 / 40) / (1 - 0.05 ** (1 / 40))), rel=1e-6)
     for claim in (PureDP(1.0), ApproxDP(1.0, 1e-6), GaussianDP(1.0)):
-        assert guess_test(Guesses(right=0, wrong=0, runs=50), claim, alpha=0.05) == (1.0, 0.0)
-        assert guess_test(Guesses(right=50, wrong=0, runs=50), claim, alpha=0.05)[1] > claim.parameter
-        assert guess_test(Guesses(right=3 * 10**9, wrong=10**9, runs=10**10), claim, alpha=0.05)[1] > 0.0
+        assert guess_test(Guesses(correct=0, incorrect=0, runs=50), claim, alpha=0.05) == (1.0, 0.0)
+        assert guess_test(Guesses(correct=50, incorrect=0, runs=50), claim, alpha=0.05)[1] > claim.parameter
+        assert guess_test(Guesses(correct=3 * 10**9, incorrect=10**9, runs=10**10), claim, alpha=0.05)[1] > 0.0
 
 
 def test_a_condition_on_the_coins_costs_its_probability():
-    guesses = Guesses(right=1_480, wrong=500, runs=3_000)
+    guesses = Guesses(correct=1_480, incorrect=500, runs=3_000)
     p, bound = guess_test(guesses, PureDP(1.0), alpha=0.05)
     given, lower = guess_test(guesses, PureDP(1.0), alpha=0.05, fits=0.9)
     assert given == pytest.approx(p / 0.9)
@@ -164,19 +166,19 @@ def test_claims_that_are_not_concave_or_differ_between_directions_are_refused():
     assert not is_symmetric(Dented(1.0))
     for claim in (Dented(1.0), OneWay(1.0)):
         with pytest.raises(OptionError, match="differs between the directions, or its boundary is not concave"):
-            guess_test(Guesses(right=475, wrong=225, runs=1_000), claim, alpha=0.05)
+            guess_test(Guesses(correct=475, incorrect=225, runs=1_000), claim, alpha=0.05)
 
 
 def test_impossible_guesses_are_refused():
     for right, wrong, runs in ((-1, 0, 5), (3, 3, 5), (0, 0, 0), (0, -1, 3)):
         with pytest.raises(OptionError, match="is impossible"):
-            Guesses(right=right, wrong=wrong, runs=runs)
+            Guesses(correct=right, incorrect=wrong, runs=runs)
 
 
 def test_distributions_with_a_worse_direction_are_covered_too():
     """S and T with different losses: only their mean keeps the boundary."""
     pvalues = np.array(
-        [guess_test(Guesses(right=r, wrong=w, runs=RUNS), GaussianDP(1.0), alpha=0.05)[0] for r, w in ALL]
+        [guess_test(Guesses(correct=r, incorrect=w, runs=RUNS), GaussianDP(1.0), alpha=0.05)[0] for r, w in ALL]
     )
     for q_s, p_t in ((0.02, 0.3), (0.2, 0.01), (0.1, 0.1)):
         p_s, q_t = (float(GaussianDP(1.0).max_power(rate)[0]) for rate in (q_s, p_t))

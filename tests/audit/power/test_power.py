@@ -199,20 +199,21 @@ def test_a_region_has_its_probability(n, m):
 def test_the_stated_excess_is_found_as_often_as_stated(right, wrong):
     """Power of the exact test at the stated excess, summed over all counts, for .9."""
     runs = 3_000
-    guesses = Guesses(right=round(right * runs), wrong=round(wrong * runs), runs=runs)
+    guesses = Guesses(correct=round(right * runs), incorrect=round(wrong * runs), runs=runs)
     excess = guess_excess(PureDP(1.0), guesses, alpha=0.01, power=0.9)
     share = 1.0 / (1.0 + math.exp(-1.0 - excess))
-    made = round((guesses.right + 0.5) / share)
+    made = round((guesses.correct + 0.5) / share)
     numbers = np.arange(made + 1)
     found = [
-        guess_test(Guesses(right=k, wrong=made - k, runs=runs), PureDP(1.0), alpha=0.01)[0] <= 0.01 for k in numbers
+        guess_test(Guesses(correct=k, incorrect=made - k, runs=runs), PureDP(1.0), alpha=0.01)[0] <= 0.01
+        for k in numbers
     ]
     assert stats.binom.pmf(numbers, made, share)[found].sum() == pytest.approx(0.9, abs=0.03)
-    assert math.isinf(guess_excess(PureDP(1.0), Guesses(right=1, wrong=0, runs=9), alpha=0.01, power=0.9))
+    assert math.isinf(guess_excess(PureDP(1.0), Guesses(correct=1, incorrect=0, runs=9), alpha=0.01, power=0.9))
 
 
 def test_equivalent_runs_give_the_same_variance():
-    guesses = Guesses(right=240_000, wrong=100_000, runs=1_000_000)
+    guesses = Guesses(correct=240_000, incorrect=100_000, runs=1_000_000)
     claim, w = GaussianDP(0.6), 0.1
     c = float(claim.max_power(w)[0])
     slope = (float(claim.max_power(w + 1e-5)[0]) - float(claim.max_power(w - 1e-5)[0])) / 2e-5

@@ -118,7 +118,7 @@ def test_gaussian_noise(options):
     assert result.is_refuted
     assert 0.5 < result.bound < 0.625
     assert result.by_divergence is not None
-    assert result.evidence.startswith("Rényi divergence of order 1 ")
+    assert result.observation.startswith("Rényi divergence of order 1 ")
     assert sum(share for _, share in result.test_shares) == pytest.approx(0.05)
 
 

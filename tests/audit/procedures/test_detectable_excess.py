@@ -220,7 +220,7 @@ def test_a_second_event_that_shows_nothing_is_part_of_the_stated_excess():
 
     def stated(on_x, on_y):
         against = Counts(count_x=on_x, runs_x=13_000, count_y=on_y, runs_y=13_000)
-        guesses = Guesses(right=1_200, wrong=441, runs=25_500)
+        guesses = Guesses(correct=1_200, incorrect=441, runs=25_500)
         other = OtherDirection(event=Outcomes((1,)), counts=against, guesses=guesses)
         return detectable_by_guesses(claim, other, first, 20_000, UNKNOWN, **errors).excess
 

@@ -44,7 +44,7 @@ CANARIES = CanaryResult(
     inclusion="independent",
     canaries=1_000,
     included=489,
-    guesses=CanaryGuesses(canaries=1_000, numbers=(10, 100, 1_000), right=(10, 96, 700)),
+    guesses=CanaryGuesses(canaries=1_000, numbers=(10, 100, 1_000), correct=(10, 96, 700)),
     tests=TESTS,
     deciding_test=TESTS[1],
     alpha=0.05,

@@ -192,7 +192,7 @@ EVENTS = [
 OPPOSITE = OtherDirection(
     event=Apart(Outcomes((1,)), HALF_LINE),
     counts=Counts(count_x=2, runs_x=10, count_y=1, runs_y=10),
-    guesses=Guesses(right=4, wrong=2, runs=18),
+    guesses=Guesses(correct=4, incorrect=2, runs=18),
 )
 RESULTS = [
     {

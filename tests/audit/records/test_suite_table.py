@@ -141,7 +141,7 @@ def test_a_file_restores_an_equal_result(changes, tmp_path):
 
 def test_an_impossible_table_of_guesses_is_refused():
     body = json.loads(to_json(suite(REFUTED)))
-    body["suite"]["entries"][0]["result"]["guesses"]["right"] = [11, 96, 700]
+    body["suite"]["entries"][0]["result"]["guesses"]["correct"] = [11, 96, 700]
     with pytest.raises(RecordError, match="impossible"):
         from_json(json.dumps(body))
 

@@ -171,12 +171,14 @@ def test_the_bound_of_a_refutation_is_printed_above_the_claim(claim, beyond):
 def test_the_evidence_is_what_is_tested():
     counts = Counts(count_x=300, runs_x=FULL, count_y=100, runs_y=FULL)
     one = audited(PureDP(1.0), counts=counts)
-    assert one.evidence == "output ≤ 0.5 is 3 times as likely on x\n300 of 1,000 on x, 100 of 1,000 on y"
-    guesses = Guesses(right=590, wrong=200, runs=1_900)
+    assert one.counterexample == f"{one.pair.difference}\n{one.observation}"
+    assert audited(PureDP(1.0), bound=0.5).counterexample == ""
+    assert one.observation == "output ≤ 0.5 is 3 times as likely on x\n300 of 1,000 on x, 100 of 1,000 on y"
+    guesses = Guesses(correct=590, incorrect=200, runs=1_900)
     other = OtherDirection(event=Intervals(((0.5, math.inf),)), counts=counts.swapped(), guesses=guesses)
     both = audited(PureDP(1.0), counts=counts, opposite=other)
     assert both.tested is guesses
-    assert both.evidence.splitlines()[1:] == [
+    assert both.observation.splitlines()[1:] == [
         "output ≥ 0.5 is 3 times as likely on y",
         "590 correct and 200 incorrect guesses in 1,900 runs",
     ]
@@ -266,7 +268,9 @@ def test_a_refutation_is_followed_by_a_replay_of_the_code():
 def test_the_guesses_of_a_refutation_name_the_event_of_each_dataset():
     counts = Counts(count_x=300, runs_x=FULL, count_y=100, runs_y=FULL)
     other = OtherDirection(
-        event=Intervals(((0.6, math.inf),)), counts=counts.swapped(), guesses=Guesses(right=59, wrong=20, runs=190)
+        event=Intervals(((0.6, math.inf),)),
+        counts=counts.swapped(),
+        guesses=Guesses(correct=59, incorrect=20, runs=190),
     )
     said = "59 correct and 20 incorrect guesses in 190 runs"
     for more_likely_on, events in (

@@ -209,7 +209,7 @@ def test_strategies_draw_neighbours_that_a_seed_fixes(strategy, adjacency):
         ([1, 2], {}, DatasetError, "pair 1 is 1, which is not a pair; pass (x, y)"),
         (st.nothing(), {}, DatasetError, "draws no values"),
         (st.lists(st.integers()), {"adjacency": None}, DatasetError, "needs an adjacency to make pairs"),
-        (dp.Rows(), {"search_runs": 100}, OptionError, "search_runs=100 is not a possible number of executions"),
+        (dp.Rows(), {"search_runs": 100}, OptionError, "search_runs=100 is not a possible number of runs"),
     ],
     ids=lambda value: value if isinstance(value, str) else None,
 )

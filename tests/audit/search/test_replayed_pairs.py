@@ -1,4 +1,4 @@
-"""Replays rank pairs in a few executions each; the audit of fresh runs says what holds."""
+"""Replays rank pairs in a few runs each; the audit of fresh runs says what holds."""
 
 import os
 from dataclasses import replace

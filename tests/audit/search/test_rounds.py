@@ -251,7 +251,7 @@ def test_small_searches_keep_their_whole_budget():
 
 
 def simplified(mechanism, claim, seed, runs):
-    """The simplest pair for one of answers at 3.14159, with its trial if it loses more, and the executions."""
+    """The simplest pair for one of answers at 3.14159, with its trial if it loses more, and the runs."""
     adjacency = Within("linf")
     source = pairs_of(Answers(3, 0.0, 9.0), adjacency, 1, seed)
     *_, line = source.lines()

@@ -292,6 +292,6 @@ def test_what_no_tried_dataset_has_is_named():
         dp.Rows(), lambda one, other: float(0.0 <= min(one) <= max(one) <= 1.0), lambda dataset: None
     )
     assert larger.remarks([1.0], [], [[0.0], [math.nan]], is_refuted=False) == (
-        "-0.0 not tried, as the search ended before; use more executions (search_runs=)",
+        "-0.0 not tried, as the search ended before; use more runs (search_runs=)",
     )
     assert larger.remarks([1.0], [], [[-0.0], [(math.nan, 1)]], is_refuted=False) == ()

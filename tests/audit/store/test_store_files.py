@@ -158,7 +158,7 @@ class Connection:
 real, sqlite3.connect = sqlite3.connect, Connection
 def laplace(answer, size, rng): return answer + rng.laplace(size=size)
 options = {"runs": 200, "jobs": 1, "floating_point": "ignore"}
-print(repr(check(laplace, 0.0, 1.0, claim=1.0, store=sys.argv[1] or None, **options).evidence))
+print(repr(check(laplace, 0.0, 1.0, claim=1.0, store=sys.argv[1] or None, **options).observation))
 """
 
 
@@ -173,7 +173,7 @@ def test_the_store_of_a_killed_audit_is_resumed(tmp_path):
     """Killed in a transaction of blocks: the journal is the store's, and is used."""
     assert killed(tmp_path, 15) == (-signal.SIGKILL, "")
     whole = check(laplace, 0.0, 1.0, claim=1.0, runs=200, jobs=1, floating_point="ignore")
-    assert killed(tmp_path, 10**9) == (0, f"{whole.evidence!r}\n")
+    assert killed(tmp_path, 10**9) == (0, f"{whole.observation!r}\n")
 
 
 OPTIONS = {"claim": PureDP(1.0), "runs": 150_000, "jobs": 1, "seed": 5, "floating_point": "ignore"}

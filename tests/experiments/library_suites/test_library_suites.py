@@ -1,4 +1,4 @@
-"""Suites of a small library: right, faulty, leaking by bits, of unknown form, failing, hanging, and in processes.
+"""Suites of a small library: right, faulty, leaking by bits, of unknown template, failing, hanging, and in processes.
 
 Forms of the installed libraries: every public callable has targets or a reason, and new ones are picked up.
 """
@@ -127,7 +127,7 @@ def form_of(public):
             return SameAs("tools.right")
         case "hanging" | "dying":
             return (target("any", {"hanging": Hanging, "dying": Dying}[public.short]),)
-    return NotCovered("it fits no known form")
+    return NotCovered("it fits no known template")
 
 
 def public():
@@ -192,7 +192,7 @@ def test_the_coverage_says_what_was_not_audited(found):
     }
     late = run_plan(LIBRARY, plan_of(LIBRARY, only="right"), minutes=1e-9, in_process=True)
     (line,) = [line for line in coverage_of_run(late).lines if line.callable == "tools.right"]
-    assert (line.status, line.reasons) == (Status.NOT_REACHED, ("2 of 2 points not reached in the time",))
+    assert (line.status, line.reasons) == (Status.NOT_REACHED, ("2 of 2 configurations not reached in the time",))
     assert (len(late.not_reached), late.status) == (2, 3)
 
 
@@ -361,8 +361,8 @@ class TestCommand:
         )
         status, out, errors = run(*arguments)
         assert status == 0
-        assert "1 of 2 points audited: 0 refuted by values" in out
-        assert "tools.unknown: not covered (it fits no known form)" in out
+        assert "1 of 2 configurations audited: 0 refuted by values" in out
+        assert "tools.unknown: not covered (it fits no known template)" in out
         assert "[2/2] tools.right: epsilon=1: NOT REFUTED" in errors
         names = {path.name for path in (tmp_path / "found").iterdir()}
         assert names >= {"results.json", "report.html", "report.md", "junit.xml", "coverage.json", "coverage.md"}
@@ -468,7 +468,7 @@ class TestOpenDP:
             raise AssertionError
 
         form = self.LIBRARY.form_of(PublicCallable("measurements.make_other", make_other))
-        assert form == NotCovered("its parameters (secret) fit no known form")
+        assert form == NotCovered("its parameters (secret) fit no known template")
 
 
 def test_new_aggregates_of_pydp_are_picked_up_with_what_is_assumed():
@@ -484,7 +484,7 @@ def test_new_aggregates_of_pydp_are_picked_up_with_what_is_assumed():
     assert first.domain == ((0.0, 1.0),), "where low bits of noise show best"
     laplace = public_of(library)["algorithms.numerical_mechanisms.LaplaceMechanism"]
     names = [target.name for target in library.form_of(laplace)]
-    assert len(names) == len(set(names)), "points that differ only in a delta that the mechanism does not have"
+    assert len(names) == len(set(names)), "configurations that differ only in a delta that the mechanism does not have"
 
 
 @needs["diffprivlib"]

@@ -54,7 +54,7 @@ def canaries(**changes):
     given = {
         "mechanism": "train", "claim": ApproxDP(1.0, 1e-5), "adjacency": "add-remove", "inclusion": "independent",
         "canaries": 1_000, "included": 489,
-        "guesses": CanaryGuesses(canaries=1_000, numbers=(100, 1_000), right=(60, 510)),
+        "guesses": CanaryGuesses(canaries=1_000, numbers=(100, 1_000), correct=(60, 510)),
         "tests": (test,), "deciding_test": test, "alpha": 0.05, "pvalue": 0.4, "bound": 0.1,
         "min_detectable_excess": 0.25,
         "max_attainable_bound": 5.6, "seed": 7,
