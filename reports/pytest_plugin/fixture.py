@@ -11,6 +11,7 @@ import os
 import re
 import shlex
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -375,12 +376,13 @@ class DPAudit:
     def replay(self, mechanism: Any, x: Any, y: Any, **options: Any) -> ReplayResult:
         """Replay a run on x on y, as `dpaudit.replay` does; fail if a call exceeds the claim or its sensitivity.
 
-        A replay costs no alpha. The session gives the seed, which fixes the path, unless the call does.
+        A replay costs no alpha. The session gives the seed, which fixes the path, unless the call does. An
+        undetermined replay passes with a warning, because it shows neither an excess nor a bound.
 
         Returns
         -------
         ReplayResult
-            Result without an excess; it may be open.
+            Result without an excess; it is bounded or undetermined.
         """
         __tracebackhide__ = True
         with self._audit(mechanism, (x, y), options) as label:
@@ -389,7 +391,9 @@ class DPAudit:
             if result.has_excess:
                 lines = [visible(line, 1_000) for line in str(result).splitlines()]
                 self._fail(label, "\n".join([*lines, f"  seed    {result.seed}"]))
-            return result
+        if result.verdict is ReplayVerdict.UNDETERMINED:
+            warnings.warn(visible(f"replay of {result.mechanism}: {result.sentence}", 1_000), stacklevel=2)
+        return result
 
     @contextmanager
     def _audit(self, function: Any, arguments: tuple[Any, ...], options: Mapping[str, Any]) -> Iterator[str]:

@@ -211,6 +211,21 @@ def messages(session):
     return "\n".join(line.removeprefix("E") for line in text_of(session).splitlines() if line.startswith("E "))
 
 
+def test_an_undetermined_replay_passes_with_a_warning(project):
+    project.makepyfile(
+        """
+        import pytest
+
+        @pytest.mark.dp_audit(audits=0)
+        def test_unseen(dp_audit):
+            dp_audit.replay(lambda rows: len(rows), [1], [1], claim=1.0)
+        """
+    )
+    found = run(project, "-Wdefault")
+    found.assert_outcomes(passed=1)
+    assert "UserWarning: replay of <lambda>: UNDETERMINED" in text_of(found)
+
+
 def test_a_failure_names_the_line_and_a_report_has_the_table_of_calls(project):
     project.makepyfile(test_lines=REPLAYED)
     found = run(project, "--dp-audit-explain", "--dp-audit-budget=3e-5", "--dp-audit-report=audits.json")
