@@ -298,9 +298,9 @@ class Tables(Domain):
     """Tables whose columns have declared categories or ranges, in which a row may also break the declaration.
 
     A generator of synthetic data is told the domain, or learns it from the data. A declaration does not decide what is
-    in the data: one row may hold a number beyond the range, a new category, or nothing. So the
-    neighbours of a search include such rows; what the generator does with them is its business. `outside` limits them.
-    Neighbours are defined by `AddRemove` or `Replace`.
+    in the data: one row may hold a number beyond the range, a new category, or nothing. So the neighbours
+    of a search include such rows; what the generator does with them is its business. `outside` limits them. Neighbours
+    are defined by `AddRemove` or `Replace`.
 
     Parameters
     ----------

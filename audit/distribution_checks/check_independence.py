@@ -90,8 +90,8 @@ def check_independence(
     -------
     StatementResult
         Inconclusive if the outputs never vary, if so few runs show no correlation of a kind of pairs, however large, if
-        the mechanism changes its dataset, or if no correlation is found and
-        a health check fails nevertheless. A constant coordinate is omitted and noted.
+        the mechanism changes its dataset, or if no correlation is found and a health check fails nevertheless. A
+        constant coordinate is omitted and noted.
 
     Raises
     ------

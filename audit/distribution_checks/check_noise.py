@@ -178,8 +178,7 @@ def check_noise(
     -------
     StatementResult
         Inconclusive if so few runs would not show that half of the stated noise is added, or if a health check fails:
-        runs that share noise, a fixed seed, state that changes over time, a
-        dataset that the mechanism changes.
+        runs that share noise, a fixed seed, state that changes over time, a dataset that the mechanism changes.
 
     Raises
     ------

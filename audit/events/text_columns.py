@@ -1,8 +1,7 @@
 """Outputs that rarely recur, such as sentences, JSON, bytes or dates, as columns read from their text.
 
 A text that never recurs makes no event, but a part of it may: a word, a number, a character, its length, or its
-template, which is the text with # in place of each number. `equal_text` defines which outputs have
-a text.
+template, which is the text with # in place of each number. `equal_text` defines which outputs have a text.
 """
 
 from __future__ import annotations
@@ -78,7 +77,7 @@ def _ordinal(place: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TextColumns(Columns):
-    """Columns of the texts in outputs; NaN if there is no such text or number, −1 for an unknown code."""
+    """Columns read from the texts in outputs: NaN for a missing text or number, −1 for an unknown code."""
 
     columns: tuple[TextColumn, ...]
 

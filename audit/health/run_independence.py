@@ -587,13 +587,13 @@ def examine_order(
             _serial_dependence(side, outputs, alpha) if is_in_order else []
             for side, outputs, is_in_order in zip(("x", "y"), (x, y), in_order, strict=True)
         ]
-        coupled = _shared_randomness(x, y, serial, alpha) if any(in_order) else []
+        common = _shared_randomness(x, y, serial, alpha) if any(in_order) else []
         copied, shared = (
             ([], [])
             if _all_differ([*x, *y])
             else copied_outputs(x[0], y[0], in_order=(in_order[0], in_order[1]), alpha=alpha)
         )
-        found = [*copied, *serial[0], *serial[1], *(coupled or shared)]
+        found = [*copied, *serial[0], *serial[1], *(common or shared)]
         return tuple(finding for finding in found if finding.check not in ignore)
 
     whole = checks([x], [y], FALSE_ALARM / 2 if columns else FALSE_ALARM)
@@ -704,15 +704,15 @@ def _serial_dependence(side: str, blocks: list[Outputs], alpha: float) -> list[F
 def _shared_randomness(
     blocks_x: list[Outputs], blocks_y: list[Outputs], in_order: list[list[Finding]], alpha: float
 ) -> list[Finding]:
-    """Find coupled runs on x and y; if both sides show an order of their own, a coupling proves nothing."""
+    """Find common random numbers on x and y; they prove nothing if both sides show an order of their own."""
     found = None if all(in_order) else coupling(blocks_x, blocks_y, alpha=alpha)
     if found is None:
         return []
     partner = "i-th" if found.lag == 0 else f"(i{found.lag:+,})-th"
     message = (
-        f"runs on x and y are coupled, the i-th on x with the {partner} on y: in {found.both:,} of {found.pairs:,} "
-        f"such pairs both outputs lie in the upper half, where independent runs give {found.expected:,.0f} ± "
-        f"{found.error:,.0f}. Both datasets share noise, and the test needs independent runs."
+        f"runs on x and y have common random numbers, the i-th on x with the {partner} on y: in {found.both:,} of "
+        f"{found.pairs:,} such pairs both outputs lie in the upper half, where independent runs give "
+        f"{found.expected:,.0f} ± {found.error:,.0f}. Both datasets share noise, and the test needs independent runs."
     )
     return [Finding(HealthCheck.SHARED_RANDOMNESS, message)]
 

@@ -16,7 +16,7 @@ soft clip of dP/dQ with log t + μ(f + g) = log dP/dQ, which a multiplier μ mak
 The runs are counted in bins. Given the counts, a random order of the runs is as good as theirs; it cuts them into
 batches. Before each batch the runs before it, and the pilot, choose t, the order and the direction for each privacy
 parameter of the claim that is tested, as a t that refutes a small one best need not refute a large one. The shares aim
-at a wealth of 1/alpha after the last run and nothing less (Voráček & Orabona 2025): this loses hardly any power
+at a wealth of 1/alpha after the last run and nothing less (Voráček & Orabona 2025): this loses almost no power
 compared with the normal test of the same mean, and is exact.
 
 Proof: docs/proofs/divergences.md

@@ -104,7 +104,7 @@ def net_test(
     best: NetTest | None = None
     pvalue = 1.0
     for rough_one, way, place in sorted(tried, key=lambda one: -one[0])[:_EXACT]:
-        if best is not None and rough_one <= known:  # hardly any exact bound exceeds its rough one
+        if best is not None and rough_one <= known:  # almost no exact bound exceeds its rough one
             break
         counts = Counts(count_x=int(count_x[place]), runs_x=runs_x, count_y=int(count_y[place]), runs_y=runs_y)
         held, weight = directed(claim, counts, _DIRECTIONS[way]), float(weights[way, place])

@@ -1,9 +1,9 @@
 """The event of each direction with the largest expected bound, and whether both are tested together or only one.
 
 By the Neyman-Pearson lemma the best events are {log ratio ≥ t}, and {log ratio ≤ t} for the other direction. The curve
-of a column orders its cells and proposes the best of these sets, and the pair of both, without caution: what the pilot
-cannot say is in the curve. Columns compete by what their curves expect, less errors of the pilot, since some column of
-many looks good by chance. The test never sees these runs, so the choice costs no alpha.
+of a column orders its cells and proposes the best of these sets, and the pair of both, without a penalty: what the
+pilot cannot say is in the curve. Columns compete by what their curves expect, less errors of the pilot, since some
+column of many looks good by chance. The test never sees these runs, so the choice costs no alpha.
 
 Proof: docs/proofs/choices.md
 """
@@ -53,14 +53,14 @@ _SINES, _COSINES = np.sin(_ANGLES), np.cos(_ANGLES)  # of the quarter of the ell
 class Events(NamedTuple):
     """Events by their counts in `held` runs on each dataset, tested in one direction.
 
-    `caution` is the number of standard errors of the pilot's frequencies that are subtracted.
+    `penalty` is the number of standard errors of the pilot's frequencies that are subtracted.
     """
 
     count_x: Array
     count_y: Array
     held: int
     direction: Direction
-    caution: float
+    penalty: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class Criterion:
         count_p, count_q = (events.count_x, events.count_y)[:: 1 if events.direction == "x" else -1]
         values = np.full(len(count_p), -math.inf)
         useful = np.flatnonzero(~self._are_useless(count_p, count_q, events.held))
-        size = self._size(self.runs, events.held, events.caution)
+        size = self._size(self.runs, events.held, events.penalty)
         p, p_rest = _turned(count_p[useful], events.held, -size * _SINES)
         q, q_rest = _turned(count_q[useful], events.held, size * _COSINES)
         claim = self.claim if events.direction == "x" else self.claim.reversed()
@@ -105,7 +105,7 @@ class Criterion:
             useless |= more < -spare * np.abs(count_p - count_q)
         return useless
 
-    def value_of_guesses(self, right: float, wrong: float, held: int, caution: float) -> float:
+    def value_of_guesses(self, right: float, wrong: float, held: int, penalty: float) -> float:
         """The criterion for guesses in both directions, of which these are right and wrong in 2·held runs."""
         runs = 2 * held
         c, w = right / runs, wrong / runs
@@ -113,14 +113,14 @@ class Criterion:
         correlation = 1.0 if right + wrong >= runs else math.sqrt(c * w / ((1.0 - c) * (1.0 - w)))
         widest = math.acos(min(correlation, 1.0))
         turn = np.linspace(-0.5, 0.5, 9) * widest
-        size = self._size(coins_for(self.runs), runs, caution)
+        size = self._size(coins_for(self.runs), runs, penalty)
         p, p_rest = _turned(np.full(9, right), runs, -size * np.cos(turn - 0.5 * widest))
         q, q_rest = _turned(np.full(9, wrong), runs, size * np.cos(turn + 0.5 * widest))
         found = self.claim.rough_parameter_of(p, q, p_rest, q_rest).min()
         return -math.inf if math.isnan(found) else round(float(found) - self.claim.parameter, ROUNDED)
 
-    def _size(self, runs: int, held: int, caution: float) -> float:
-        return 0.5 * (self.z / math.sqrt(runs) + caution / math.sqrt(held))
+    def _size(self, runs: int, held: int, penalty: float) -> float:
+        return 0.5 * (self.z / math.sqrt(runs) + penalty / math.sqrt(held))
 
 
 def _turned(counts: Array, held: int, angle: Array) -> tuple[Array, Array]:
@@ -188,14 +188,14 @@ def directed_shares(choice: Choice) -> tuple[float, float]:
     return shares if choice.more_likely_on == "x" else shares[::-1]
 
 
-def expected_excess(choice: Choice, claim: Claim, runs: int, alpha: float, *, caution: float) -> float:
+def expected_excess(choice: Choice, claim: Claim, runs: int, alpha: float, *, penalty: float) -> float:
     """Expected excess over the claim of the bound from `runs` runs of an event; −∞ if the event is useless.
 
-    Computed from the pilot counts of the choice minus `caution` standard errors.
+    Computed from the pilot counts of the choice minus `penalty` standard errors.
     """
     criterion = Criterion(claim, runs, normal_quantile(alpha), is_one_way=True)
     count_x, count_y = (np.array([float(counts)]) for counts in (choice.pilot_count_x, choice.pilot_count_y))
-    return float(criterion.values(Events(count_x, count_y, choice.pilot_runs, choice.more_likely_on, caution))[0])
+    return float(criterion.values(Events(count_x, count_y, choice.pilot_runs, choice.more_likely_on, penalty))[0])
 
 
 def normal_quantile(alpha: float) -> float:
@@ -215,15 +215,15 @@ class Proposal:
     cells: npt.NDArray[np.bool_]
     more_likely_on: Direction
     expected: tuple[float, float]
-    caution: float  # standard errors of the pilot that are subtracted
+    penalty: float  # standard errors of the pilot that are subtracted
     value: float = 0.0  # what a test of this set alone should then show beyond the claim
 
     @classmethod
     def of_curve(cls, cut: Cut, places: npt.NDArray[np.int64], more_likely_on: Direction) -> Proposal:
         """The set of the cells at these places, which a curve has proposed."""
         cells, column = _mask(cut, places), cut.column
-        caution = _OF_PART if column.is_part else _PICKED if column.first else _OF_SEVERAL
-        return cls(cut, cells, more_likely_on, cut.counts(cells) if column.is_output else cut.fitted(cells), caution)
+        penalty = _OF_PART if column.is_part else _PICKED if column.first else _OF_SEVERAL
+        return cls(cut, cells, more_likely_on, cut.counts(cells) if column.is_output else cut.fitted(cells), penalty)
 
     @classmethod
     def plain(cls, cut: Cut, event: int, more_likely_on: Direction, value: float = 0.0) -> Proposal:
@@ -251,14 +251,14 @@ class Proposal:
         own = self.cut.counts(cells) if self.cut.column.is_output else self.cut.fitted(cells)
         return replace(self, cells=cells, expected=own)
 
-    def value_of(self, criterion: Criterion, counts: tuple[float, float], caution: float) -> float:
+    def value_of(self, criterion: Criterion, counts: tuple[float, float], penalty: float) -> float:
         """What a test of only this set should show beyond the claim, with these counts on x and on y."""
         count_x, count_y = (np.array([side]) for side in counts)
-        return float(criterion.values(Events(count_x, count_y, self.cut.runs, self.more_likely_on, caution))[0])
+        return float(criterion.values(Events(count_x, count_y, self.cut.runs, self.more_likely_on, penalty))[0])
 
-    def seen(self, criterion: Criterion, caution: float) -> float:
+    def seen(self, criterion: Criterion, penalty: float) -> float:
         """The same with the counts in the pilot."""
-        return self.value_of(criterion, self.cut.counts(self.cells), caution)
+        return self.value_of(criterion, self.cut.counts(self.cells), penalty)
 
 
 def _mask(cut: Cut, places: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
@@ -275,19 +275,19 @@ class _Pair:
     on_y: Proposal
 
     def value_of(
-        self, criterion: Criterion, on_x: tuple[float, float], on_y: tuple[float, float], caution: float
+        self, criterion: Criterion, on_x: tuple[float, float], on_y: tuple[float, float], penalty: float
     ) -> float:
         """What guesses by both sets should show beyond the claim, with these counts of either on x and on y."""
-        return criterion.value_of_guesses(on_x[0] + on_y[1], on_x[1] + on_y[0], self.on_x.cut.runs, caution)
+        return criterion.value_of_guesses(on_x[0] + on_y[1], on_x[1] + on_y[0], self.on_x.cut.runs, penalty)
 
-    def expected(self, criterion: Criterion, caution: float) -> float:
+    def expected(self, criterion: Criterion, penalty: float) -> float:
         """The same with the counts by which proposals compete."""
-        return self.value_of(criterion, self.on_x.expected, self.on_y.expected, caution)
+        return self.value_of(criterion, self.on_x.expected, self.on_y.expected, penalty)
 
-    def seen(self, criterion: Criterion, caution: float) -> float:
+    def seen(self, criterion: Criterion, penalty: float) -> float:
         """The same with the counts in the pilot."""
         cut = self.on_x.cut
-        return self.value_of(criterion, cut.counts(self.on_x.cells), cut.counts(self.on_y.cells), caution)
+        return self.value_of(criterion, cut.counts(self.on_x.cells), cut.counts(self.on_y.cells), penalty)
 
     def by_curve(self, criterion: Criterion) -> float:
         """The same by the curve, without the noise of counts."""
@@ -295,9 +295,9 @@ class _Pair:
         return self.value_of(criterion, cut.fitted(self.on_x.cells), cut.fitted(self.on_y.cells), 0.0)
 
     @property
-    def caution(self) -> float:
+    def penalty(self) -> float:
         """Standard errors that are subtracted where pairs compete."""
-        return max(self.on_x.caution, self.on_y.caution)
+        return max(self.on_x.penalty, self.on_y.penalty)
 
     @property
     def choice(self) -> Choice:
@@ -346,14 +346,16 @@ def choose_each_way(cuts: Sequence[Cut], claim: Claim, runs: int, alpha: float) 
     return best[0], best[1]
 
 
-def choose_among(cuts: Sequence[Cut], claim: Claim, runs: int, alpha: float, cautions: Sequence[float]) -> list[Choice]:
-    """For each caution the best of the curves' events and of half-lines, in either direction; none twice."""
+def choose_among(
+    cuts: Sequence[Cut], claim: Claim, runs: int, alpha: float, penalties: Sequence[float]
+) -> list[Choice]:
+    """For each penalty the best of the curves' events and of half-lines, in either direction; none twice."""
     criterion = Criterion(claim, runs, normal_quantile(alpha))
     of_curves = [one for cut in cuts for one in _of_curve(cut, criterion)]
     best: list[Proposal] = []
-    for caution in cautions:
-        tried = [replace(one, value=one.value_of(criterion, one.expected, caution)) for one in of_curves]
-        found = max((*tried, *_best_plain(cuts, criterion, caution)), key=lambda one: one.value, default=None)
+    for penalty in penalties:
+        tried = [replace(one, value=one.value_of(criterion, one.expected, penalty)) for one in of_curves]
+        found = max((*tried, *_best_plain(cuts, criterion, penalty)), key=lambda one: one.value, default=None)
         if found is not None and found.value > -math.inf:
             best.append(found)
     return [
@@ -361,13 +363,13 @@ def choose_among(cuts: Sequence[Cut], claim: Claim, runs: int, alpha: float, cau
     ]
 
 
-def _best_plain(cuts: Sequence[Cut], criterion: Criterion, caution: float) -> Iterator[Proposal]:
+def _best_plain(cuts: Sequence[Cut], criterion: Criterion, penalty: float) -> Iterator[Proposal]:
     """For each column and direction the best half-line, or value that recurs, by its counts."""
     for cut in cuts:
         plain = np.flatnonzero(cut.width <= HALF_LINE)
         count_x, count_y = cut.in_events(cut.count_x, plain), cut.in_events(cut.count_y, plain)
         for way in DIRECTIONS:
-            values = criterion.values(Events(count_x, count_y, cut.runs, way, caution))
+            values = criterion.values(Events(count_x, count_y, cut.runs, way, penalty))
             at = int(np.argmax(values))
             yield Proposal.plain(cut, int(plain[at]), way, float(values[at]))
 
@@ -425,7 +427,7 @@ def _proposals(cuts: Sequence[Cut], criterion: Criterion) -> list[_Proposals]:
     of_columns = [{one.more_likely_on: one for one in _of_curve(cut, proposing)} for cut in cuts]
     of_columns.append(_sharpened(_clearest(cuts, criterion.claim, recurring=True), criterion.claim.with_parameter(0.0)))
     return [
-        {way: replace(one, value=one.value_of(criterion, one.expected, one.caution)) for way, one in of_column.items()}
+        {way: replace(one, value=one.value_of(criterion, one.expected, one.penalty)) for way, one in of_column.items()}
         for of_column in of_columns
     ]
 
@@ -532,7 +534,7 @@ def _chosen(of_columns: Sequence[_Proposals], criterion: Criterion, *, both: boo
         return None, -math.inf
     if both and is_symmetric(criterion.claim) and coins_for(criterion.runs):
         pairs = [pair for each in of_columns if (pair := _paired(each, criterion)) is not None]
-        pair = max(pairs, key=lambda each: each.expected(criterion, each.caution), default=None)
+        pair = max(pairs, key=lambda each: each.expected(criterion, each.penalty), default=None)
         if pair is not None and parameter + pair.seen(criterion, 0.0) > 0.0:
             value, less = pair.expected(criterion, 0.0), pair.expected(criterion, 1.0)
             if alone.value_of(one_way, alone.expected, 0.0) < value + DOUBT * (value - less):

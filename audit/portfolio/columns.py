@@ -285,7 +285,7 @@ def _shares(cuts: Array, values: Array) -> Array:
 _SPREADS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)  # standard deviations of a step, in log ratios
 _STEPS = 512  # parameters at most
 _IN_DESIGN = 1 << 24  # most numbers in the design, whose counts are then exact in single precision: 64 megabytes
-# Steps from the quadratic solution; the order of outputs hardly changes after them. The last ones, in double precision,
+# Steps from the quadratic solution; the order of outputs barely changes after them. The last ones, in double precision,
 # take away most of the rounding that differs between machines, and the grain nearly always the rest. Equal outputs
 # have equal scores, as sums of whole grains are exact in any order.
 _ASCENTS, _GRAIN = (np.float32,) * 4 + (np.float64,) * 6, 2.0**-24

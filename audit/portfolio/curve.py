@@ -54,7 +54,7 @@ def expected_log_ratio(at: Array, count_x: Array, count_y: Array, *, sloped: boo
     """
     fit, data = _fit(at, count_x, count_y, sloped)
     share, last = expit(fit.log_ratio), len(at) - 1
-    # Where hardly any output is from one of the datasets, the likelihood is far from quadratic; half an output more on
+    # Where almost no output is from one of the datasets, the likelihood is far from quadratic; half an output more on
     # each keeps its curvature.
     smoothed = (data.counts * share + 0.5) / (data.counts + 1.0)
     precision = data.counts * smoothed * (1.0 - smoothed)

@@ -162,4 +162,4 @@ def floating_point_leak_in(
 
 def _suggested(choice: Choice, claim: Claim, *, alpha: float = 0.5) -> float:
     """The privacy parameter that the frequencies of an event suggest, or about its lower bound at a smaller alpha."""
-    return claim.parameter + expected_excess(choice, claim, choice.pilot_runs, alpha, caution=0.0)
+    return claim.parameter + expected_excess(choice, claim, choice.pilot_runs, alpha, penalty=0.0)

@@ -217,7 +217,7 @@ def rise(claim: Claim, q: float, low: float, high: float) -> float:
 _LIKELY = 4.5  # standard deviations of Y in which the curve is computed; further out, the nearest limits for q are used
 _START = np.array([-0.2, 0.0, 0.2])  # first places on the chain
 _AT_ONCE, _PASSES = 4, 30  # places that are tried together, and how often
-_NARROW = 0.001  # distance of two places between which there are hardly regions
+_NARROW = 0.001  # distance of two places between which there are almost no regions
 _NEAR = 0.01  # normal quantile of a p-value minus that of alpha that counts cost at most, where they are many
 
 

@@ -117,8 +117,8 @@ def choose_on(
         promise = -math.inf if choice.shows_nothing else 0.0
     if suggested is not None and choice.opposite is None:
         counted = suggested.counted_on(x, y)
-        own = expected_excess(choice, claim, main, alpha, caution=0.0)
-        shown = expected_excess(counted, claim, main, alpha, caution=1.0)
+        own = expected_excess(choice, claim, main, alpha, penalty=0.0)
+        shown = expected_excess(counted, claim, main, alpha, penalty=1.0)
         if shown > own:
             choice, promise = counted, max(promise, claim.parameter + shown)
     return Chosen(choice, Net.of(cuts, claim, main) if cuts else None, promise)
@@ -130,7 +130,7 @@ def longest_pilot(runs: int, outputs: Outputs) -> int:
 
 
 def _has_columns(x: Outputs, y: Outputs) -> bool:
-    """Whether outputs have several numbers and hardly recur, so that scores have to be learned."""
+    """Whether outputs have several numbers and barely recur, so that scores have to be learned."""
     return (x.dtype == object or _width(x) > 1) and not recur(x, y)
 
 

@@ -67,7 +67,7 @@ class Learned:
     """How well the pilot knows the tested events."""
 
     counts: Counts  # in the pilot runs that chose the event
-    ends: int = 0  # finite ends on a score whose values hardly recur: 0 for outcomes, 1 for a half-line
+    ends: int = 0  # finite ends on a score whose values barely recur: 0 for outcomes, 1 for a half-line
     is_discrete: bool = False  # whether outputs recur, so that the noise cannot be Gaussian
     is_learned: bool = False  # whether the event is one of a sum over several columns whose terms were learned
 
@@ -159,7 +159,7 @@ def shows_divergence(
     """Whether a test of divergences detects Gaussian noise that exceeds the claim by so much.
 
     The bins were learned from `known` runs on each dataset, and the others were counted. As the pilot would expect, by
-    whose runs the payoffs are chosen first: what is learned later hardly pays before the end.
+    whose runs the payoffs are chosen first: what is learned later barely pays before the end.
     """
     mu = claim.with_parameter(claim.parameter + excess).gaussian_mu
     assert mu is not None
@@ -218,7 +218,7 @@ def bet_on(claim: Claim, runs: int, event: AlternativeEvent, *, later: float = _
 def learned_after(claim: Claim, event: AlternativeEvent, *, later: float = _LATER) -> float:
     """Runs after which a sequential audit bets on an event.
 
-    In the half of the runs on which events are compared, the frequencies minus the caution have to exceed the claim;
+    In the half of the runs on which events are compared, the frequencies minus the penalty have to exceed the claim;
     after a few times as many runs nearly every audit has learned the event.
     """
     runs = np.geomspace(32, 1e12, 400)

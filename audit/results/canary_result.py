@@ -118,7 +118,8 @@ class CanaryResult(ClaimResult):
     adjacency : str
         The neighbours that the inclusion bits make: "add-remove" or "replace".
     inclusion : {"independent", "fixed"}
-        Whether each canary had an inclusion bit of its own, or a fixed split was paired.
+        Whether the canaries had independent inclusion bits, or a fixed number of them was included and paired with
+        the others.
     canaries, included : int
         Canaries of all runs together, and how many of them were in the training data.
     guesses : CanaryGuesses

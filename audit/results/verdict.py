@@ -83,9 +83,9 @@ def verdict_of(
 def largest_excess(claim: Claim) -> float:
     """The largest detectable excess with which an audit has tested the claim: the claim itself.
 
-    Beyond that twice the claimed loss may pass. A claim of 0 has no such scale. Its audit must detect half of the
-    family's largest privacy parameter (a δ of 1/2), or a privacy parameter of 1 if there is no largest: a likelihood
-    ratio of e.
+    An audit that detects only more would let twice the claimed loss pass. A claim of 0 has no such scale: its audit
+    must detect half of the largest privacy parameter that its family allows (a δ of 1/2), or a parameter of 1, which is
+    a likelihood ratio of e, if the family has no largest.
     """
     if claim.parameter > 0.0:
         return claim.parameter

@@ -219,7 +219,7 @@ def simplest(
         return trial, trial.score
 
     reference, score = scored(found.candidate)
-    if score is None or not score.value + score.error >= found.merit > 0.0:  # else so few runs show too little
+    if score is None or not score.value + score.error >= found.value > 0.0:  # else so few runs show too little
         return None, None, judge.draws.executions
     ends = reference.ends  # of the simplest pair so far
 
@@ -513,6 +513,6 @@ def _tried(trial: Trial) -> TriedPair:
         label=trial.candidate.label,
         summary=trial.candidate.summary,
         runs=2 * trial.runs,
-        bound=max(trial.merit, 0.0),
+        bound=max(trial.value, 0.0),
         error=trial.error,
     )

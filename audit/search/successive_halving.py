@@ -49,10 +49,10 @@ from .climb import AROUND, DEPTH, MOST, MOST_FAILED, ROUNDING, Places
 
 # Standard errors subtracted when events are chosen. Each value finds another kind of event, from common events to rare
 # events with small counts on one dataset. Runs that did not serve for the choice judge them.
-_CAUTIONS = (4.0, 2.0, 1.0)
+_PENALTIES = (4.0, 2.0, 1.0)
 # An excess of at most this many standard errors counts as 0, and a larger excess of an event is shrunk less the larger
 # it is.
-_STEADY, _BOLD = 2.0, 1.0
+_STEADY, _OPTIMISTIC = 2.0, 1.0
 _CERTAIN = 1e-3  # smallest standard error, as a share of the score or of the claim's parameter
 
 
@@ -62,7 +62,7 @@ class PairScore:
 
     value: float  # of the best event
     error: float  # standard error of the value
-    bold: float  # the largest value, less the part that one standard error explains: rare events count too
+    optimistic: float  # the largest value, less the part that one standard error explains: rare events count too
     is_empty: bool = False  # whether no event of a positive bound was found; the value is then 0
     choice: Choice | None = None  # the most promising event, with its counts in the half that did not choose it
     chance: float = 0.0  # standard error of the bound of an audit with this event
@@ -85,12 +85,14 @@ def score_pair(x: Outputs, y: Outputs, claim: Claim, runs: int, alpha: float, *,
     found = [_judged(*halves[i], *halves[1 - i], claim, runs, alpha, bits) for i in range(2)]
     useful = [[one for one in seen if one.value > 0.0] or [_Judged(0.0, claim.parameter)] for seen in found]
     best = [max(seen, key=lambda one: _promise(one, claim.parameter)) for seen in useful]
-    bold = [max((_shrunk(one, _BOLD) for one in seen), default=0.0) for seen in found]
+    optimistic = [max((_shrunk(one, _OPTIMISTIC) for one in seen), default=0.0) for seen in found]
     value = sum(one.value for one in best) / 2
     least = _CERTAIN * max(abs(value), claim.parameter)
     error = max(math.hypot(*(one.error for one in best)) / 2, least)
     leader = max(best, key=lambda one: _promise(one, claim.parameter))
-    return PairScore(value, error, sum(bold) / 2, value <= 0.0, leader.choice, leader.alone * math.sqrt(half / runs))
+    return PairScore(
+        value, error, sum(optimistic) / 2, value <= 0.0, leader.choice, leader.alone * math.sqrt(half / runs)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,18 +121,18 @@ def _judged(
 ) -> list[_Judged]:
     """Return the expected bounds, with standard errors, of a few events that are chosen on the first two samples."""
     cuts = cuts_of(chosen_x, chosen_y, bits=bits)
-    chosen = choose_among(cuts, claim, runs, alpha, _CAUTIONS)
+    chosen = choose_among(cuts, claim, runs, alpha, _PENALTIES)
     if not chosen:
         return []
     scale = relative_error(chosen[0].event, chosen_x, chosen_y)
     if scale < 1.0:
-        chosen += choose_among(cuts, claim, runs, alpha, [scale * caution for caution in _CAUTIONS])
+        chosen += choose_among(cuts, claim, runs, alpha, [scale * penalty for penalty in _PENALTIES])
     judged = []
     for event, more_likely_on in dict.fromkeys((choice.event, choice.more_likely_on) for choice in chosen):
         counted = Choice(event, more_likely_on, event.count(x), event.count(y), len(x))
         value, *less = (
-            claim.parameter + expected_excess(counted, claim, runs, alpha, caution=caution)
-            for caution in (0.0, relative_error(event, x, y), 1.0)
+            claim.parameter + expected_excess(counted, claim, runs, alpha, penalty=penalty)
+            for penalty in (0.0, relative_error(event, x, y), 1.0)
         )
         if value > -math.inf:
             unknown = max(abs(value), claim.parameter)
@@ -319,7 +321,7 @@ class Trial:
     runs: int = 0  # on each dataset, in the pilot
     alone: int = 0  # independent runs on each dataset, after the pair was chosen
     score: PairScore | None = None
-    difference: float = 0.0  # how far its coupled outputs are apart, for pairs that show nothing
+    difference: float = 0.0  # how far its outputs are apart with common random numbers, for pairs that show nothing
     varies: bool = True  # whether the outputs vary
     error: str | None = None  # why it was skipped
     plan: Plan | None = None
@@ -365,21 +367,21 @@ class Trial:
         refuse_if_all_raised(self.plan, self.blocks_x, self.blocks_y)
 
     @property
-    def merit(self) -> float:
+    def value(self) -> float:
         """The bound that an audit should give; 0 for a pair that shows nothing."""
         return 0.0 if self.score is None or self.score.is_empty else self.score.value
 
     @property
     def deviation(self) -> float:
-        """The standard error of the merit."""
+        """The standard error of the score."""
         return 0.0 if self.score is None or self.score.is_empty else self.score.error
 
     @property
-    def bold(self) -> float:
-        return -math.inf if self.score is None else self.score.bold
+    def optimistic(self) -> float:
+        return -math.inf if self.score is None else self.score.optimistic
 
     def rank(self) -> tuple[int, float, float, float, float, float]:
-        """Smallest for the best pair, by the merit; of equal pairs for the smallest datasets.
+        """Smallest for the best pair, by the score; of equal pairs for the smallest datasets.
 
         Pairs that show a difference come first. Pairs that show none, or were not scored, follow in order of what a
         replay shows of them, or else of the difference of their outputs. Pairs whose outputs never vary come last.
@@ -390,7 +392,7 @@ class Trial:
             shows = 1 if self.varies or self.score is None else 2
         promise, difference = (self.candidate.promise, self.difference) if shows else (0.0, 0.0)
         of_differences = -float(f"{promise:.2g}"), -float(f"{difference:.2g}")
-        return shows, -float(f"{self.merit:.3g}"), *of_differences, self.candidate.size, -self.bold
+        return shows, -float(f"{self.value:.3g}"), *of_differences, self.candidate.size, -self.optimistic
 
     def independent(self, judge: Judge, most: int) -> EarlierDraws | None:
         """Return outputs for the audit of this pair that are independent of its choice; None if it was skipped.
@@ -417,8 +419,8 @@ class Trial:
 # Sweeps: pairs that differ in one number, run a few times each with the same random numbers.
 #
 # A row value that is mishandled, such as a power of two, a value next to an end of the range or one in a narrow
-# window, shows in the outputs of a handful of coupled runs: they differ by more than those of its neighbours. A line
-# is swept at hundreds of numbers, and again between the places where the outputs differ most.
+# window, shows in the outputs of a handful of runs with common random numbers: they differ by more than those of its
+# neighbours. A line is swept at hundreds of numbers, and again between the places where the outputs differ most.
 
 SHARE = 10
 """One run in ten of a search is for sweeps, and one in ten for simpler pairs."""
@@ -598,8 +600,8 @@ def _begun(
     """Return the trials of the first round, and the number of patterns left out.
 
     A pair on which the mechanism fails is replaced by a pattern that was left out, or else by a random pair: a domain
-    of which the mechanism takes a part has pairs enough. No pair is replaced after `most` runs, or
-    if the mechanism fails on all of many.
+    of which the mechanism takes a part has pairs enough. No pair is replaced after `most` runs, or if the mechanism
+    fails on all of many.
     """
     trials: list[Trial] = []
     candidates = chain(first, left)
@@ -616,7 +618,7 @@ def _begun(
 
 
 def _survivors(trials: list[Trial], count: int, parameter: float) -> list[Trial]:
-    """Return the best trials: after every two by merit one by bold score, because rare events show late.
+    """Return the best trials: after every two by score one by optimistic score, because rare events show late.
 
     After every one by the difference of its outputs, if runs are too few for a score, one in the order in which pairs
     were tried: large differences need not be losses, and the patterns that most often reveal a bug come early. The pair
@@ -625,9 +627,9 @@ def _survivors(trials: list[Trial], count: int, parameter: float) -> list[Trial]
     if count == 1:
         return [_leader(trials, parameter)] if trials else []
     by_merit = sorted(trials, key=Trial.rank)
-    by_boldness = sorted(trials, key=lambda trial: -trial.bold)
+    by_optimism = sorted(trials, key=lambda trial: -trial.optimistic)
     each = 2 if any(trial.score for trial in trials) else 1
-    turns = [part for place, one in enumerate(by_boldness) for part in (*by_merit[each * place :][:each], one)]
+    turns = [part for place, one in enumerate(by_optimism) for part in (*by_merit[each * place :][:each], one)]
     kept = list(dict.fromkeys(turns))[:count]
     promising = max(trials, key=lambda trial: trial.candidate.promise, default=None)
     if promising is not None and promising.candidate.promise > 0.0 and promising not in kept:
@@ -638,7 +640,7 @@ def _survivors(trials: list[Trial], count: int, parameter: float) -> list[Trial]
 def _leader(trials: list[Trial], parameter: float) -> Trial:
     """Return the trial to audit; of those within one deviation of it that of which a replay shows most.
 
-    It has the largest merit of those on which the claim is surely refuted, or else of all. A merit of 1.4 with a
+    It has the largest score of those on which the claim is surely refuted, or else of all. A score of 1.4 with a
     deviation of 0.4 may be chance where another pair exceeds a claim of 1 by 0.03 with a deviation of 0.015.
     """
     best = min(trials, key=lambda trial: (not _is_sure(trial, parameter), trial.rank()))
@@ -646,7 +648,7 @@ def _leader(trials: list[Trial], parameter: float) -> Trial:
         trial
         for trial in trials
         if trial.candidate.promise > best.candidate.promise
-        and abs(best.merit - trial.merit) <= math.hypot(best.deviation, trial.deviation)
+        and abs(best.value - trial.value) <= math.hypot(best.deviation, trial.deviation)
         and _is_sure(trial, parameter) >= _is_sure(best, parameter)
     ]
     return max(rivals, key=lambda trial: trial.candidate.promise, default=best)
@@ -655,12 +657,12 @@ def _leader(trials: list[Trial], parameter: float) -> Trial:
 def _pattern_for(leader: Trial, finalists: list[Trial], parameter: float) -> Trial:
     """Return the best pattern that is about as good as the leader, or else the leader.
 
-    Its merit, and unless the claim is surely refuted on it its merit less the deviation, is at most the smaller
-    deviation of both below the leader's. Among pairs of about equal merit a pattern is more likely to be the worst.
+    Its score, and unless the claim is surely refuted on it its score less the deviation, is at most the smaller
+    deviation of both below the leader's. Among pairs of about equal score a pattern is more likely to be the worst.
     """
 
     def is_near(trial: Trial) -> bool:
-        below, near = leader.merit - trial.merit, min(leader.deviation, trial.deviation)
+        below, near = leader.value - trial.value, min(leader.deviation, trial.deviation)
         is_as_certain = _is_sure(trial, parameter) or below + trial.deviation - leader.deviation <= near
         return below <= near and is_as_certain
 
@@ -676,6 +678,6 @@ def _pattern_for(leader: Trial, finalists: list[Trial], parameter: float) -> Tri
 
 
 def _is_sure(trial: Trial, parameter: float) -> bool:
-    """Whether an audit of the pair refutes the claim with 95% power, if its merit is what its runs say."""
+    """Whether an audit of the pair refutes the claim with 95% power, if its score is what its runs say."""
     error = math.hypot(trial.deviation, 0.0 if trial.score is None else trial.score.chance)
-    return trial.merit > parameter and trial.merit - parameter >= _SURE * error
+    return trial.value > parameter and trial.value - parameter >= _SURE * error

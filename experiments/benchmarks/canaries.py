@@ -459,7 +459,7 @@ def _library_alarm_cells(effort: Effort, counts: Counter[str], canaries: int) ->
 _EPSILONS, _SGD_DELTA, _SGD_SEEDS = (1.0, 2.0, 4.0, 8.0), 1e-5, 5
 _SGD_RATE, _SGD_STEPS, _LEARNING_RATE = 0.1, 100, 2.0
 _SGD_CANARIES, _FEW, _MANY = 10_000, 1_000, 100_000
-_SATURATED = 20.0  # factor on fitted weights, so that records that are classified right have hardly any gradient
+_SATURATED = 20.0  # factor on fitted weights, so that records that are classified right have almost no gradient
 
 
 @cache

@@ -305,7 +305,7 @@ _LONGEST = 3.0  # seconds until a process is killed; it takes about one to start
 _QUICK_LONGEST = 0.1  # seconds from the existence of the store; a slow machine would kill most processes before it
 _POLLED = 0.01  # seconds between two looks for the store
 
-# The additional means make the functions slow, so that a kill interrupts their work, and hardly change the noise.
+# The additional means make the functions slow, so that a kill interrupts their work, and barely change the noise.
 _MODULE = """
 import numpy as np
 from dpaudit import Rows

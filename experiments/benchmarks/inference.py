@@ -57,7 +57,7 @@ Array = npt.NDArray[np.float64]
 # Of each kind; 300,000 runs allow 50 looks, and 5,000 so many audits that a rate slightly above alpha shows.
 _ALARM_RUNS = {"fixed size": 100_000, "sequential": 300_000, "sequential, short": 5_000}
 _QUICK_ALARM_RUNS = 500
-_LEAST_SHARE = 0.02  # at 100,000 runs; a test that hardly ever refutes would meet the other target
+_LEAST_SHARE = 0.02  # at 100,000 runs; a test that rarely refutes would meet the other target
 _NEAR_ALPHA = ("laplace", "geometric", "randomised-response", "gaussian-0.05", "gaussian-0.001")
 
 

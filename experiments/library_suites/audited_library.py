@@ -175,7 +175,7 @@ _MOST_SEED = 2**32
 
 @dataclass(frozen=True, slots=True)
 class Excluded:
-    """A public callable without targets of its own, and why."""
+    """A public callable that is not audited by itself, and the reason."""
 
     callable: str
     reason: str

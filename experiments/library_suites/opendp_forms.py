@@ -339,10 +339,10 @@ _THRESHOLDS = "thresholds of integers release counts on the threshold"
 _REASONS = {
     "make_user_measurement": "its claim and function are the caller's own",
     "make_user_transformation": "its map and function are the caller's own",
-    "make_private_expr": "it takes an expression of polars, for which there is no template",
-    "make_private_lazyframe": "it takes a query of polars, for which there is no template",
-    "make_stable_expr": "it takes an expression of polars, for which there is no template",
-    "make_stable_lazyframe": "it takes a query of polars, for which there is no template",
+    "make_private_expr": "no template covers expressions of polars",
+    "make_private_lazyframe": "no template covers queries of polars",
+    "make_stable_expr": "no template covers expressions of polars",
+    "make_stable_lazyframe": "no template covers queries of polars",
 }
 
 

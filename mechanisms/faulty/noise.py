@@ -383,7 +383,7 @@ class FewValuesLaplace(_NoisyAnswer):
     """Laplace noise by the inverse CDF of a uniform number of a few bits, 2^bits values: no finite ε.
 
     In practice, the uniform number comes from a generator of 15 bits (`rand()` of many C libraries), or of single
-    precision, 24 bits. The outputs for two answers have hardly a value in common.
+    precision, 24 bits. The outputs for two answers have almost no value in common.
     """
 
     bits: int = 8

@@ -138,7 +138,7 @@ def test_geometric_scale_misses_no_more_often_than_it_says(scale, n):
         assert _size_tail(total, n, scale, 1) == pytest.approx(distribution[total:].sum(), rel=1e-6)
         assert _size_tail(total, n, scale, -1) == pytest.approx(distribution[: total + 1].sum(), rel=1e-9)
     alpha, below, above = 0.1, 0.0, 0.0
-    totals = int(np.searchsorted(-distribution[::-1].cumsum()[::-1], -1e-9))  # beyond them is hardly any probability
+    totals = int(np.searchsorted(-distribution[::-1].cumsum()[::-1], -1e-9))  # beyond them is almost no probability
     for total in range(totals):
         noise = np.zeros(n)
         noise[0] = -total

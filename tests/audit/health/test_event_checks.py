@@ -113,7 +113,7 @@ def test_a_change_at_the_end_of_the_pilot_is_found():
 
 
 class Unlike:
-    """An object that hardly ever equals another one and does not say what it holds."""
+    """An object that rarely equals another one and does not say what it holds."""
 
     def __init__(self, value):
         self.value = value

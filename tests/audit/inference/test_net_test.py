@@ -56,7 +56,7 @@ def test_size_by_enumeration(claim, monkeypatch):
             assert mass[pvalues <= level].sum() <= level
         largest[way] = max(largest[way], mass[pvalues <= ALPHA].sum())
     for way, part in zip("xy", weights[:, 0], strict=True):
-        assert 0.0 < largest[way] <= ALPHA * part + 0.1, "hardly more than the part of the one event at the edge"
+        assert 0.0 < largest[way] <= ALPHA * part + 0.1, "barely more than the part of the one event at the edge"
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=str)

@@ -105,7 +105,7 @@ def test_the_distance_is_in_standard_errors_however_rare_a_value_is():
 
 
 def _rows(rng, runs, last):
-    """201 texts that hardly recur; the last tells the datasets apart."""
+    """201 texts that barely recur; the last tells the datasets apart."""
     return [
         (*(f"{number:x}" for number in rng.integers(16**8, size=200)), f"{last} {rng.random()}") for _ in range(runs)
     ]

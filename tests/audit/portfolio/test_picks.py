@@ -199,7 +199,7 @@ def test_events_of_that_key():
     assert choice.event.count(outputs(4.0, 500, key=LEAKING - 1)) < 0.1 * 500
 
 
-# How a number, a text or a date is written, which values hardly show; variants without the leak show none.
+# How a number, a text or a date is written, which values barely show; variants without the leak show none.
 
 
 def odd_numbers(often, size, rng):

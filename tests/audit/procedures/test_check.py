@@ -164,7 +164,7 @@ class OneWay(PureDP):
 
 
 def one_sided(data, size, rng):
-    """True has probability .05 on y and .05·e^1.5 on x, False hardly differs: 1.5 from x to y, .2 back."""
+    """True has probability .05 on y and .05·e^1.5 on x, False barely differs: 1.5 from x to y, .2 back."""
     return rng.random(size) < (0.05 * math.exp(1.5) if data == "x" else 0.05)
 
 

@@ -163,7 +163,7 @@ def test_a_refutation_by_cells_is_said():
 
 
 def test_a_frequent_plain_event_is_told_by_its_complement():
-    """A third answer, None, is rare on x and absent on y; the pilot, a random part of the outputs, hardly shows it."""
+    """A third answer, None, is rare on x and absent on y; the pilot, a random part of the outputs, barely shows it."""
     rng = np.random.default_rng(0)
     xs, ys = ([bool(answer) for answer in rng.random(40_000) < share] for share in (0.5, 0.5))
     xs[:60] = [None] * 60

@@ -80,7 +80,7 @@ def leaks_at_the_top(answer, size, rng):
 
 
 def test_a_leak_of_twelve_in_a_thousand():
-    """The first pilots have three counts against none, which only the bold estimate ranks."""
+    """The first pilots have three counts against none, which only the optimistic estimate ranks."""
     options = {"claim": dp.PureDP(1.0), "adjacency": dp.domains.Within("l1"), "runs": 100_000, "jobs": 1}
     found = dp.find_worst_pair(leaks_at_the_top, dp.Answers(None, 0.0, 10.0), **options)
     assert found.is_refuted
@@ -167,10 +167,10 @@ def test_what_is_reported():
     found = dp.find_worst_pair(noisy_length, dp.Rows(most=3), progress=watched.append, name="length", **options)
     assert found.runs <= min(sum(pair.runs for pair in found.ranking) + 2 * found.audit.searched, 4_000)
     assert sum(watched) == found.runs + 2 * 4_000
-    merit = [pair.bound for pair in found.ranking]
+    score = [pair.bound for pair in found.ranking]
     runs = [pair.runs for pair in found.ranking]
     assert runs == sorted(runs, reverse=True)
-    pairs = zip(merit[1:], merit[2:], runs[1:], runs[2:], strict=False)
+    pairs = zip(score[1:], score[2:], runs[1:], runs[2:], strict=False)
     assert all(a >= b or a == pytest.approx(b) for a, b, m, n in pairs if m == n)
     assert found.ranking[0].summary == f"x = {found.x}, y = {found.y}"
     assert found.audit.mechanism == "length"

@@ -110,8 +110,8 @@ def test_visible_losses(mechanism, low, high):
     assert PureDP(0.0).parameter <= shown(mechanism, 3.0, 3.0) <= 1e-12
 
 
-def a_trial(number, merit, deviation, promise):
-    score = PairScore(merit, deviation, merit, merit <= 0.0, None)
+def a_trial(number, score, deviation, promise):
+    score = PairScore(score, deviation, score, score <= 0.0, None)
     return Trial(Candidate(f"pair {number}", number, None, promise=promise), number, score=score)
 
 
@@ -122,18 +122,18 @@ def test_what_a_replay_shows_decides_where_runs_do_not():
     assert _survivors([best, worse], 1, 1.0) == [best], "but for what its runs do not show"
     silent = [a_trial(number, 0.0, 0.0, promise) for number, promise in enumerate((0.0, 1.5, 0.5))]
     assert _survivors(silent, 1, 1.0) == silent[1:2]
-    plain = [a_trial(number, merit, 0.1, 0.0) for number, merit in enumerate((0.1, 0.3, 0.2))]
+    plain = [a_trial(number, score, 0.1, 0.0) for number, score in enumerate((0.1, 0.3, 0.2))]
     assert _survivors(plain, 1, 1.0) == plain[1:2]
     assert _survivors([], 1, 1.0) == []
 
 
 def test_a_pair_that_surely_breaks_the_claim_is_audited():
-    """Not one that may lose more by chance; beside a claim that neither exceeds surely, the larger merit counts."""
+    """Not one that may lose more by chance; beside a claim that neither exceeds surely, the larger score counts."""
     rough, sure = a_trial(0, 1.41, 0.40, 0.0), a_trial(1, 1.03, 0.016, 0.0)
     assert _survivors([rough, sure], 1, 1.0) == [sure]
     assert _survivors([rough, sure], 1, 1.1) == [rough], "the sure pair does not exceed the claim"
     assert _survivors([rough, sure], 1, 0.5) == [rough], "both exceed the claim surely"
-    assert _survivors([rough, a_trial(2, 1.02, 0.016, 0.0)], 1, 1.0) == [rough], "hardly surer"
+    assert _survivors([rough, a_trial(2, 1.02, 0.016, 0.0)], 1, 1.0) == [rough], "barely surer"
     surest, less = a_trial(3, 1.02, 0.001, 0.0), a_trial(4, 2.5, 0.4, 0.0)
     assert _survivors([a_trial(5, 3.0, 1.5, 0.0), surest, less], 1, 1.0) == [less], "two standard errors suffice"
     promising = a_trial(6, 1.8, 0.6, 2.1)
@@ -143,8 +143,8 @@ def test_a_pair_that_surely_breaks_the_claim_is_audited():
 def test_a_pattern_is_preferred_unless_it_is_worse_or_less_certain():
     leader = a_trial(0, 1.03, 0.016, 0.0)
 
-    def is_preferred(merit, deviation, parameter):
-        pattern = a_trial(1, merit, deviation, 0.0)
+    def is_preferred(score, deviation, parameter):
+        pattern = a_trial(1, score, deviation, 0.0)
         pattern.candidate = replace(pattern.candidate, is_pattern=True)
         return _pattern_for(leader, [leader, pattern], parameter) is pattern
 

@@ -106,7 +106,7 @@ def test_scores():
     assert score_pair(base, far, dp.ApproxDP(1.0, 1e-3), 10**6, 0.05).value > 1
     assert score_pair(base, near, dp.GaussianDP(0.1), 10**6, 0.05).value > 0.2
     always = score_pair(np.full(400, 7), np.full(400, 7), claim, 10**6, 0.05)
-    assert (always.value, always.bold, always.is_empty) == (0, 0, True)
+    assert (always.value, always.optimistic, always.is_empty) == (0, 0, True)
     assert score_pair(np.full(400, 7), np.full(400, 8), claim, 10**6, 0.05).value > 1
 
 
@@ -115,7 +115,7 @@ def test_rare_outputs_have_a_bold_score():
     _, _, equal = (rng.laplace(shift, 1.0, 4_000) for shift in (1.0, 3.0, 0.0))
     rare = rng.laplace(size=4_000)
     rare[::500] = 1e6  # 8 of 4,000, half of them where scores are learned
-    assert score_pair(rare, equal, dp.PureDP(0.1), 10**6, 0.05).bold > 0.5
+    assert score_pair(rare, equal, dp.PureDP(0.1), 10**6, 0.05).optimistic > 0.5
 
 
 def test_coupled_runs_have_a_smaller_error():

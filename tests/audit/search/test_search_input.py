@@ -67,7 +67,7 @@ def released_above_four(rows, size, rng):
 
 
 def test_pairs_that_show_nothing_do_not_outrank_one_that_leaks():
-    """Of datasets below the threshold hardly anything is released: they may leak, but this one does."""
+    """Of datasets below the threshold almost nothing is released: they may leak, but this one does."""
     given = [([0.0] * rows, [0.0] * (rows + 1)) for rows in range(7)]
     refuted = 0
     for seed in range(3):

@@ -145,7 +145,7 @@ def test_event_probabilities_are_those_of_the_distribution():
     distribution_x, distribution_y = stats.laplace(0, 2), stats.laplace(1, 2)
     assert found.p == pytest.approx(distribution_y.sf(3.0), rel=0.02)
     assert found.q == pytest.approx(distribution_x.sf(3.0), rel=0.02)
-    assert math.log(found.p / found.q) == pytest.approx(0.5, rel=2e-3), "the ratio is constant there: hardly any noise"
+    assert math.log(found.p / found.q) == pytest.approx(0.5, rel=2e-3), "the ratio is constant there: almost no noise"
     (on_x, on_y), rest = detection.event_rates(LAPLACE, 0.0, 1.0, event, runs=20_000, seed=0)
     assert on_x < on_y, "the rates have the order of the datasets"
     assert [on_x + rest[0], on_y + rest[1]] == pytest.approx([1.0, 1.0], rel=0.02)

@@ -341,7 +341,7 @@ def test_vectors_keep_every_parameter():
 
 
 def test_outputs_that_are_dictionaries_tell_which_keys_are_there():
-    """A threshold that single rows nearly always pass, under the claim of one that they hardly ever pass."""
+    """A threshold that single rows nearly always pass, under the claim of one that they rarely pass."""
 
     def counts(threshold):
         return WORDS >> dp.t.then_count_by() >> dp.m.then_laplace_threshold(scale=1.0, threshold=threshold)
