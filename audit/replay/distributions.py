@@ -1,10 +1,7 @@
 """The distribution of a recorded draw, the loss between two distributions, and whether that goes beyond a claim.
 
-The loss of a call is the log ratio of the densities that its distributions on x and on y have at one value. Its
-supremum over all values has a closed form for every distribution known here. Answers about claims are one-sided: a pair
-of distributions goes beyond a claim if an event has p > B(q) (`parameter_needed`, a lower bound); a loss of at most ε,
-composed with a Gaussian μ, stays within a claim if its boundary lies below the claim's (`is_within`, from an upper
-bound).
+A pair of distributions goes beyond a claim if an event has p > B(q) (`parameter_needed`, a lower bound). A loss of at
+most ε, composed with a Gaussian μ, stays within it if its boundary lies below the claim's (`is_within`, from above).
 
 Proof: docs/proofs/replay.md
 """
@@ -37,12 +34,9 @@ _PLAIN: Final = (int, float, str, bytes, bool, type(None))
 
 def copied(value: Any) -> Any:
     """Return a copy of a parameter, which the caller may change later; the value itself if it cannot be copied."""
-    if type(value) in _PLAIN or isinstance(value, np.generic):
-        return value
-    if isinstance(value, np.ndarray) and value.dtype.kind != "O":
-        return value.copy()
-    if getattr(type(value), "__eq__", None) is getattr(object, "__eq__", None):
-        return value  # compared by identity
+    is_plain = type(value) in _PLAIN or isinstance(value, np.generic)
+    if is_plain or getattr(type(value), "__eq__", None) is getattr(object, "__eq__", None):
+        return value  # objects that are compared by identity stay the same
     try:
         return copy.deepcopy(value)
     except Exception:  # an object's own copying may raise anything
@@ -68,10 +62,7 @@ def number_words(value: float | None) -> str:
 
 
 def same_parameter(first: Any, second: Any, *, is_exact: bool = False) -> bool:
-    """Return whether two parameters are equal, whole numbers exactly and other objects if their type says so.
-
-    Unless `is_exact`, a relative difference of numbers of 1e-9 counts as rounding.
-    """
+    """Whether two parameters are equal; numbers up to rounding unless `is_exact`, objects if their type says so."""
     if type(first) is type(second) is float and (is_exact or first == second) and first == first:
         return first == second
     apart = distance_of(first, second)
@@ -260,6 +251,12 @@ class Distribution:
         values = (self.parameters[name] for name in self._known.parameters)
         return _Frozen(getattr(stats, self._known.distribution), self._known.arguments(*values))
 
+    def quantiles(self, tails: npt.ArrayLike) -> Array:
+        """Return the finite ends of these tails, on both sides, of all independent draws."""
+        with np.errstate(all="ignore"):
+            ends = np.concatenate([np.ravel(end(tails)) for end in (self.frozen().ppf, self.frozen().isf)])
+        return np.asarray(ends[np.isfinite(ends)], dtype=np.float64)
+
     def differing(self, other: Distribution) -> list[str]:
         """Return the names of the parameters, and of what goes with them, that differ in another distribution."""
         a, b = ({**distribution.beside, **distribution.parameters} for distribution in (self, other))
@@ -310,10 +307,7 @@ def moved(x: Distribution, y: Distribution) -> Array | None:
 
 
 def realised_loss(x: Distribution, y: Distribution, value: Any) -> float | None:
-    """Return ln f_x(value) − ln f_y(value), infinite if y cannot return it; None if a distribution is not known.
-
-    A scale of 0 is a point mass: the loss is 0 if both have it at the same place, and infinite elsewhere.
-    """
+    """Return ln f_x(value) − ln f_y(value), infinite if y cannot return it; None if a distribution is not known."""
     if x.after or y.after or x.shape != y.shape:
         return None
     if x.name == y.name:
@@ -397,11 +391,7 @@ _Z: Final = np.concatenate([ndtri(_HALF), -ndtri(_HALF[-2::-1])])
 
 
 def parameter_needed(claim: Claim, x: Distribution, y: Distribution) -> float | None:
-    """Return a privacy parameter that the claim must have to allow both distributions; None if none is found.
-
-    It is exact for pure claims and for normal distributions, up to rounding, and a lower bound for others: the best of
-    many half-lines, intervals, or sets of outcomes. For independent draws under other claims it is that of one draw.
-    """
+    """Return a lower bound on the parameter that allows both, exact for pure claims and normal noise, or None."""
     mu, worst = gaussian_mu(x, y), worst_loss(x, y)
     if mu == 0.0 or worst == 0.0:
         return 0.0
@@ -424,10 +414,7 @@ def parameter_needed(claim: Claim, x: Distribution, y: Distribution) -> float | 
 
 
 def _largest(claim: Claim, p: Array, p_rest: Array, q: Array, q_rest: Array) -> float:
-    """Return the largest parameter that an event needs, with probabilities that are smaller by more than rounding.
-
-    Any digit above δ would need an infinite ε where an event has probability 0 on the other side.
-    """
+    """Return the largest parameter that an event needs; its digits above δ, where q is 0, are taken for rounding."""
     forward = _parameters(claim, p * (1.0 - SLACK), q, p_rest + SLACK * p, q_rest)
     backward = _parameters(claim.reversed(), q * (1.0 - SLACK), p, q_rest + SLACK * q, p_rest)
     found = np.concatenate([np.ravel(forward), np.ravel(backward)])
@@ -446,9 +433,7 @@ def _parameters(claim: Claim, p: Array, q: Array, p_rest: Array, q_rest: Array) 
 
 
 def _farthest(x: Distribution, y: Distribution) -> tuple[Distribution, Distribution]:
-    """Return both distributions of the draw whose location moved farthest in scales, or of the first draw without
-    locations.
-    """
+    """Return both distributions of the draw whose location moved farthest in scales, or of the first draw."""
     if x.name == "discrete":
         return Distribution(x.name, x.parameters), Distribution(y.name, y.parameters)
     flags, distance, scale = np.zeros(math.prod(x.shape), dtype=bool), moved(x, y), x.scale
@@ -475,22 +460,13 @@ def _events(x: Distribution, y: Distribution) -> tuple[Array, Array, Array, Arra
         return None
     a, b = x.frozen(), y.frozen()
     with np.errstate(all="ignore"):
-        ends = [
-            each
-            for distribution in (a, b)
-            for each in (*np.ravel(distribution.ppf(_LEVELS)), *np.ravel(distribution.isf(_LEVELS)))
-        ]
-        cuts = np.unique(np.array(ends)[np.isfinite(ends)])
+        cuts = np.unique(np.concatenate([x.quantiles(_LEVELS), y.quantiles(_LEVELS)]))
         middle = float(np.ravel(a.median())[0])
         radii = np.unique(np.abs(cuts - middle))
-        columns = []
-        for distribution in (a, b):
-            outside = distribution.cdf(middle - radii) + distribution.sf(middle + radii)
-            columns += [
-                np.concatenate([distribution.cdf(cuts), outside]),
-                np.concatenate([distribution.sf(cuts), 1.0 - outside]),
-            ]
-    return columns[0], columns[1], columns[2], columns[3]
+        outside = [each.cdf(middle - radii) + each.sf(middle + radii) for each in (a, b)]
+        inside = [np.concatenate([each.cdf(cuts), rest]) for each, rest in zip((a, b), outside, strict=True)]
+        beyond = [np.concatenate([each.sf(cuts), 1.0 - rest]) for each, rest in zip((a, b), outside, strict=True)]
+    return inside[0], beyond[0], inside[1], beyond[1]
 
 
 def is_within(claim: Claim, epsilon: float, mu: float) -> bool:
@@ -528,11 +504,7 @@ def _profile(at: float, epsilon: float, mu: float) -> float:
 
 
 def _lies_below(claim: Claim, epsilon: float, mu: float) -> bool:
-    """Whether the boundary of such a loss lies below that of a claim, up to where it meets its mirror image.
-
-    Corners of its tangents below the claim's boundary show the whole. Far out in the tail, where doubles are too
-    coarse, the ratio of Gaussian boundaries only falls.
-    """
+    """Whether the boundary of such a loss lies below a claim's, by the corners of its tangents."""
     low, high = -37.0, float(-ndtri(1e-300))
     for _ in range(200):  # to where e^ε q = Φ(z) and 1 − Φ(z + μ) = q
         middle = (low + high) / 2.0

@@ -97,12 +97,9 @@ def noise_primitive(
         sources = [each for each in (sensitivity, epsilon, size, *parameters.values()) if isinstance(each, str)]
         for source in sources:
             if source not in signature.parameters:
-                meant = did_you_mean(source, signature.parameters, otherwise=".")
-                raise OptionError(
-                    f"{source!r} is not an argument of {function.__name__}{meant} Use one of "
-                    f"{', '.join(signature.parameters)}, or a number.",
-                    name=source,
-                )
+                meant = f"{function.__name__}{did_you_mean(source, signature.parameters, otherwise='.')}"
+                known = f"Use one of {', '.join(signature.parameters)}, or a number."
+                raise OptionError(f"{source!r} is not an argument of {meant} {known}", name=source)
 
         @functools.wraps(function)
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -154,30 +151,21 @@ def _checked(distribution: Any, name: str) -> Distribution:
 def _check(distribution: Any, parameters: dict[str, Any]) -> None:
     if callable(distribution):
         if parameters:
-            raise OptionError(
-                f"{', '.join(parameters)}: a distribution that is a function states its own parameters; leave them "
-                "out.",
-                distribution=distribution,
-            )
+            told = "a distribution that is a function states its own parameters; leave them out."
+            raise OptionError(f"{', '.join(parameters)}: {told}", distribution=distribution)
         return
     if not isinstance(distribution, str) or distribution not in PARAMETERS:
         name = shorten(distribution).strip("'")
         other = _OTHER_NAMES.get(name.casefold())
         hint = f"; its name here is {other!r}." if other else did_you_mean(name, PARAMETERS, otherwise=".")
-        raise OptionError(
-            f"distribution={shorten(distribution)} is not a known distribution{hint} Use one of "
-            f"{', '.join(PARAMETERS)}, or a function that "
-            "returns a Distribution.",
-            distribution=distribution,
-        )
+        known = f"Use one of {', '.join(PARAMETERS)}, or a function that returns a Distribution."
+        told = f"distribution={shorten(distribution)} is not a known distribution{hint} {known}"
+        raise OptionError(told, distribution=distribution)
     _check_parameters(distribution, parameters)
 
 
 def _check_parameters(distribution: str, given: Iterable[str], of: str = "") -> None:
     if set(given) != set(PARAMETERS[distribution]):
-        raise OptionError(
-            f"the distribution {distribution!r}{of} has the parameters {', '.join(PARAMETERS[distribution])}, not "
-            f"{', '.join(given) or 'none'}; "
-            "give these, each as a number or the name of an argument.",
-            distribution=distribution,
-        )
+        known = f"has the parameters {', '.join(PARAMETERS[distribution])}, not {', '.join(given) or 'none'}"
+        told = f"the distribution {distribution!r}{of} {known}; give these, each as a number or an argument's name."
+        raise OptionError(told, distribution=distribution)

@@ -1,10 +1,8 @@
 """Runs of a mechanism on a tape: recorded, with values put back, or with some of them changed.
 
-The noise primitives of numpy, of the standard library's `random` and of scipy.stats have recording versions, which draw
-exactly what the originals do. What chooses or orders (`choice`, `permutation`, `shuffle`) records places instead of
-values, so that on y the places of x are taken from y's own values. numpy's classes are replaced by subclasses; methods
-of `random.Random` and `random.SystemRandom` are replaced on the classes, so that existing objects are recorded too.
-Methods of `random` that are not named here are recorded by what they draw inside.
+The noise primitives of numpy, `random` and scipy.stats have recording versions, which draw what the originals do. What
+chooses or orders records places instead of values, so that on y the places of x are taken from y's own values. Methods
+that are not named here are recorded by what they draw inside.
 """
 
 from __future__ import annotations
@@ -12,6 +10,8 @@ from __future__ import annotations
 import copy
 import functools
 import gc
+import inspect
+import math
 import os
 import random
 import subprocess
@@ -59,6 +59,61 @@ _GLOBAL: Final = 2**32 - 2
 """First number of the spawn key of the global state; generators that are made without a seed have the next one."""
 
 
+# The table of what is recorded with its distribution: from the arguments of each method, which a lambda binds.
+
+
+def _of(name: str, size: Any = None, out: Any = None, **parameters: Any) -> Distribution:
+    return Distribution(name, parameters, shape_of(size, *parameters.values()) if out is None else tuple(out.shape))
+
+
+def _about(name: str) -> Callable[..., Distribution]:
+    return lambda loc=0.0, scale=1.0, size=None: _of(name, size, location=loc, scale=scale)
+
+
+def _below(low: Any, high: Any = None, size: Any = None, dtype: Any = None, endpoint: bool = False) -> Distribution:
+    low, high = (0, low) if high is None else (low, high)
+    return _of("integers", size, low=low, high=np.add(high, 1) if endpoint else high)
+
+
+def _randrange(start: int, stop: int | None = None, step: int = 1) -> Distribution:
+    low, high = (0, start) if stop is None else (start, stop)
+    return _of("integers", low=low, high=high) if step == 1 else _of("randrange", low=low, high=high, step=step)
+
+
+_NUMPY: Final[dict[str, Callable[..., Distribution]]] = {
+    **{name: _about(name) for name in ("laplace", "normal", "logistic", "gumbel")},
+    "standard_normal": lambda size=None, dtype=None, out=None: _of("normal", size, out, location=0.0, scale=1.0),
+    "randn": lambda *size: _of("normal", size, location=0.0, scale=1.0),
+    "exponential": lambda scale=1.0, size=None: _of("exponential", size, scale=scale),
+    "standard_exponential": lambda size=None, dtype=None, method="", out=None: _of("exponential", size, out, scale=1.0),
+    "uniform": lambda low=0.0, high=1.0, size=None: _of("uniform", size, low=low, high=high),
+    "random": lambda size=None, dtype=None, out=None: _of("uniform", size, out, low=0.0, high=1.0),
+    "random_sample": lambda size=None: _of("uniform", size, low=0.0, high=1.0),
+    "rand": lambda *size: _of("uniform", size, low=0.0, high=1.0),
+    "geometric": lambda p, size=None: _of("geometric", size, p=p),
+    "poisson": lambda lam=1.0, size=None: _of("poisson", size, rate=lam),
+    "binomial": lambda n, p, size=None: _of("binomial", size, n=n, p=p),
+    "integers": _below,
+    "randint": _below,
+}
+_PYTHON: Final[dict[str, Callable[..., Distribution]]] = {
+    "random": lambda: _of("uniform", low=0.0, high=1.0),
+    "uniform": lambda a, b: _of("uniform", low=min(a, b), high=max(a, b)),
+    "gauss": lambda mu=0.0, sigma=1.0: _of("normal", location=mu, scale=sigma),
+    "normalvariate": lambda mu=0.0, sigma=1.0: _of("normal", location=mu, scale=sigma),
+    "expovariate": lambda lambd=1.0: _of("exponential", scale=1.0 / lambd),
+    "randrange": _randrange,
+    "randint": lambda a, b: _of("integers", low=a, high=b + 1),
+    "getrandbits": lambda k: _of("bits", number=k),
+}
+"""The distribution of each method; another library adds its table, and patches that `_recorded` makes of it."""
+
+
+def _arguments(method: str, /, *args: Any, **kwargs: Any) -> Distribution:
+    """Return what is recorded of every other method of numpy: its arguments."""
+    return Distribution(method, {f"argument {i}": each for i, each in enumerate(args)} | kwargs)
+
+
 def _function(original: Callable[..., Any], own: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function that does `own` with the tape while its thread is recorded, and what it stands for else."""
 
@@ -85,7 +140,7 @@ def _method(kind: type, name: str, own: Callable[..., Any]) -> Callable[..., Any
 
 def _recorded(kind: type, name: str, distribution: Callable[..., Distribution]) -> Callable[..., Any]:
     """Return a method whose draws are recorded with the distribution of its arguments."""
-    original, names = getattr(kind, name), _NAMES.get(name, ())
+    original, names = getattr(kind, name), inspect.signature(distribution).parameters
 
     def draw(tape: Tape, self: Any, *args: Any, **kwargs: Any) -> Any:
         held, named = copied(args), copied(kwargs)  # the caller may change them later
@@ -132,53 +187,6 @@ def _of_module(original: Callable[..., Any], state: Callable[[], Any], method: s
     return _function(original, lambda tape, *args, **kwargs: getattr(state(), method)(*args, **kwargs))
 
 
-# numpy: the distributions of its methods.
-
-_POSITIONAL: Final = {
-    "laplace": ("laplace", "loc scale size"),
-    "normal": ("normal", "loc scale size"),
-    "logistic": ("logistic", "loc scale size"),
-    "gumbel": ("gumbel", "loc scale size"),
-    "standard_normal": ("normal", "size dtype out"),
-    "exponential": ("exponential", "scale size"),
-    "standard_exponential": ("exponential", "size dtype method out"),
-    "uniform": ("uniform", "low high size"),
-    "random": ("uniform", "size dtype out"),
-    "random_sample": ("uniform", "size"),
-    "geometric": ("geometric", "p size"),
-    "poisson": ("poisson", "lam size"),
-    "binomial": ("binomial", "n p size"),
-    "integers": ("integers", "low high size dtype endpoint"),
-    "randint": ("integers", "low high size dtype"),
-}
-"""The distribution of a method and the names of its arguments. Every other method is recorded only with its arguments.
-"""
-_ARGUMENTS: Final = {"location": "loc", "rate": "lam"}
-"""Names of arguments that are not those of the distribution's parameters."""
-_NAMES: Final = {method: tuple(names.split()) for method, (_, names) in _POSITIONAL.items()}
-_DEFAULTS: Final = {"loc": 0.0, "scale": 1.0, "low": 0.0, "high": 1.0, "lam": 1.0}
-_NOT_DRAWS: Final = frozenset(
-    {"bit_generator", "spawn", "seed", "get_state", "set_state", "permuted", "choice", "shuffle", "permutation"}
-)
-
-
-def _distribution_of(method: str, /, *args: Any, **kwargs: Any) -> Distribution:
-    """Return the distribution of a method of numpy's generators with these arguments."""
-    if method in ("rand", "randn"):
-        method, args = ("random" if method == "rand" else "standard_normal"), (args or None,)
-    if method not in _POSITIONAL:
-        return Distribution(method, {f"argument {i}": each for i, each in enumerate(args)} | kwargs)
-    name = _POSITIONAL[method][0]
-    bound = {**dict(zip(_NAMES[method], args, strict=False)), **kwargs}
-    if name == "integers":
-        low, high = (0, bound["low"]) if bound.get("high") is None else (bound["low"], bound["high"])
-        bound |= {"low": low, "high": np.add(high, 1) if bound.get("endpoint") else high}
-    arguments = {parameter: _ARGUMENTS.get(parameter, parameter) for parameter in PARAMETERS[name]}
-    held = {parameter: bound.get(each, _DEFAULTS.get(each)) for parameter, each in arguments.items()}
-    out = bound.get("out")
-    return Distribution(name, held, shape_of(bound.get("size"), *held.values()) if out is None else tuple(out.shape))
-
-
 # numpy: classes whose draws are recorded.
 
 
@@ -199,7 +207,7 @@ def _choice(
     if not replace and shape not in ((), (1,)):
         distribution = Distribution("choice without replacement", {"n": n, "p": p}, shape)
     elif p is None:
-        distribution = Distribution("integers", {"low": 0, "high": n}, shape)
+        distribution = _of("integers", shape, low=0, high=n)
     else:
         distribution = Distribution("discrete", {"probabilities": np.array(p, dtype=np.float64)}, shape)
     name, rest = f"{base.__name__}.choice", {"shuffle": shuffle} if base is _GENERATOR else {}
@@ -226,6 +234,10 @@ def _shuffle(tape: Tape, base: Any, self: Any, x: Any, axis: int = 0) -> None:
     else:
         for place, each in enumerate([x[int(place)] for place in _order(tape, base, self, len(x), "shuffle")]):
             x[place] = each
+
+
+_CHOOSING: Final[dict[str, Any]] = {"choice": _choice, "permutation": _permutation, "shuffle": _shuffle}
+_NOT_DRAWS: Final = frozenset({"bit_generator", "spawn", "seed", "get_state", "set_state", "permuted", *_CHOOSING})
 
 
 class _StandsFor(type):
@@ -255,12 +267,10 @@ class _StandsFor(type):
 
 def _recording_class(base: Any) -> Any:
     draws = [name for name in dir(base) if not name.startswith("_") and name not in _NOT_DRAWS]
-    distributions = {name: functools.partial(_distribution_of, name) for name in draws if callable(getattr(base, name))}
-    methods: dict[str, Any] = {
-        name: _recorded(base, name, distribution) for name, distribution in distributions.items()
-    }
-    for name, own in (("choice", _choice), ("permutation", _permutation), ("shuffle", _shuffle)):
-        methods[name] = _choosing(base, name, own)
+    methods: dict[str, Any] = {name: _choosing(base, name, own) for name, own in _CHOOSING.items()}
+    for name in draws:
+        if callable(getattr(base, name)):
+            methods[name] = _recorded(base, name, _NUMPY.get(name) or functools.partial(_arguments, name))
 
     def reduced(tape: Tape, self: Any) -> Any:
         tape.note_unseen("a generator is copied or sent to another process")
@@ -272,11 +282,8 @@ def _recording_class(base: Any) -> Any:
     else:
         methods["seed"] = _method(base, "seed", _seeded_state)
         methods["__getattribute__"] = _noticed
-    return _StandsFor(
-        base.__name__,
-        (base,),
-        {"__module__": __name__, "__doc__": f"numpy's `{base.__name__}`, whose draws are recorded.", **methods},
-    )
+    doc = f"numpy's `{base.__name__}`, whose draws are recorded."
+    return _StandsFor(base.__name__, (base,), {"__module__": __name__, "__doc__": doc, **methods})
 
 
 def _deep_copy(self: Any, memo: dict[int, Any]) -> Any:
@@ -320,11 +327,6 @@ def _default_rng(original: Callable[..., np.random.Generator]) -> Callable[..., 
     return _function(original, default_rng)
 
 
-_MODULE_FUNCTIONS: Final = tuple(
-    name for name in dir(_RANDOM_STATE) if not name.startswith("_") and callable(getattr(np.random, name, None))
-)
-
-
 _LAST: Final[dict[int, Any]] = {}
 """The state of the last run, by its entropy: a new one takes as long as the rest of a short run."""
 
@@ -346,62 +348,31 @@ def _numpy_patches() -> Iterator[Patch]:
     yield Patch(np.random, "Generator", RecordingGenerator)
     yield Patch(np.random, "RandomState", RecordingRandomState)
     yield Patch(np.random, "default_rng", _default_rng(np.random.default_rng))
-    methods = {name: name for name in _MODULE_FUNCTIONS} | {"ranf": "random_sample", "sample": "random_sample"}
-    for name, method in methods.items():
+    methods = {name: name for name in dir(_RANDOM_STATE) if not name.startswith("_")}
+    for name, method in (methods | {"ranf": "random_sample", "sample": "random_sample"}).items():
+        if not callable(getattr(np.random, name, None)):
+            continue
         yield Patch(np.random, name, _of_module(getattr(np.random, name), lambda: np.random.mtrand._rand, method))
 
 
 # The standard library's random.
 
 
-def _randrange(start: int, stop: int | None = None, step: int = 1) -> Distribution:
-    low, high = (0, start) if stop is None else (start, stop)
-    if step == 1:
-        return Distribution("integers", {"low": low, "high": high})
-    return Distribution("randrange", {"low": low, "high": high, "step": step})
-
-
-def _normal(mu: Any = 0.0, sigma: Any = 1.0) -> Distribution:
-    return Distribution("normal", {"location": mu, "scale": sigma})
-
-
-_DISTRIBUTIONS: Final[dict[str, Callable[..., Distribution]]] = {
-    "random": lambda: Distribution("uniform", {"low": 0.0, "high": 1.0}),
-    "uniform": lambda a, b: Distribution("uniform", {"low": min(a, b), "high": max(a, b)}),
-    "gauss": _normal,
-    "normalvariate": _normal,
-    "expovariate": lambda lambd=1.0: Distribution("exponential", {"scale": 1.0 / lambd}),
-    "randrange": _randrange,
-    "randint": lambda a, b: Distribution("integers", {"low": a, "high": b + 1}),
-    "getrandbits": lambda k: Distribution("bits", {"number": k}),
-}
-
-
 def _random_choice(tape: Tape, _: type, self: random.Random, seq: Sequence[Any]) -> Any:
-    distribution, draw = Distribution("integers", {"low": 0, "high": len(seq)}), random.Random.choice
-    return seq[_places(tape, self, "Random.choice", distribution, lambda: draw(self, range(len(seq))), len(seq))]
+    n, draw = len(seq), random.Random.choice
+    return seq[_places(tape, self, "Random.choice", _of("integers", low=0, high=n), lambda: draw(self, range(n)), n)]
 
 
 def _random_choices(
-    tape: Tape,
-    _: type,
-    self: random.Random,
-    population: Sequence[Any],
-    weights: Any = None,
-    *,
-    cum_weights: Any = None,
-    k: int = 1,
+    tape: Tape, _: type, self: random.Random, population: Sequence[Any], weights: Any = None, *, k: int = 1, **more: Any
 ) -> list[Any]:
-    n, draw = len(population), random.Random.choices
-    if weights is None and cum_weights is None:
-        distribution = Distribution("integers", {"low": 0, "high": n}, (k,))
+    n, draw, summed = len(population), random.Random.choices, more.get("cum_weights")
+    if weights is None and summed is None:
+        distribution = _of("integers", k, low=0, high=n)
     else:
-        held = np.diff(cum_weights, prepend=0.0) if cum_weights is not None else np.asarray(weights, np.float64)
+        held = np.diff(summed, prepend=0.0) if summed is not None else np.asarray(weights, np.float64)
         distribution = Distribution("discrete", {"probabilities": held / held.sum()}, (k,))
-    name = "Random.choices"
-    places = _places(
-        tape, self, name, distribution, lambda: draw(self, range(n), weights, cum_weights=cum_weights, k=k), n
-    )
+    places = _places(tape, self, "Random.choices", distribution, lambda: draw(self, range(n), weights, k=k, **more), n)
     return [population[place] for place in places]
 
 
@@ -415,18 +386,13 @@ def _seeded_random(original: Callable[..., Any]) -> Callable[..., Any]:
     return seed
 
 
-def _random_states(entropy: int) -> Iterator[Patch]:
-    """Yield the generator from which the module functions draw in a run, in place of the global one."""
-    yield Patch(random, "_inst", random.Random(entropy))
-
-
 def _random_patches() -> Iterator[Patch]:
     module = vars(random)
     functions = [name for name, value in module.items() if getattr(value, "__self__", None) is module["_inst"]]
     for kind in (random.Random, random.SystemRandom):
-        for name in _DISTRIBUTIONS:
+        for name, distribution in _PYTHON.items():
             if kind is random.Random or name in vars(kind):
-                yield Patch(kind, name, _recorded(kind, name, _DISTRIBUTIONS[name]))
+                yield Patch(kind, name, _recorded(kind, name, distribution))
     yield Patch(random.Random, "seed", _method(random.Random, "seed", _seeded_random(random.Random.seed)))
     yield Patch(random.Random, "choice", _choosing(random.Random, "choice", _random_choice))
     yield Patch(random.Random, "choices", _choosing(random.Random, "choices", _random_choices))
@@ -520,7 +486,9 @@ def _is_for_a_name() -> bool:
 
 
 register_primitives("numpy", "numpy.random", _numpy_patches, _numpy_states)
-register_primitives("random", "random", _random_patches, _random_states)
+register_primitives(
+    "random", "random", _random_patches, lambda entropy: [Patch(random, "_inst", random.Random(entropy))]
+)
 register_primitives("scipy", "scipy.stats", _scipy_patches)
 
 
@@ -572,7 +540,10 @@ class Unrecorded(NamedTuple):
 class Runner:
     """Runs a mechanism, with the same generator each time, on copies of its datasets, and counts the runs."""
 
-    def __init__(self, sampler: Sampler, names: tuple[str, ...], seed: int, *, follows: bool = True) -> None:
+    def __init__(
+        self, sampler: Sampler, names: tuple[str, ...], seed: int, *, follows: bool = True, seconds: float | None = None
+    ) -> None:
+        self._limit, self._end = seconds, math.inf if seconds is None else now() + seconds
         self.sampler, self.names, self.seed = sampler, names, seed
         self._follows = follows  # whether it is asked where the random numbers come from, and what is not recorded
         self.runs = 0
@@ -605,13 +576,12 @@ class Runner:
         *,
         seed: int | None = None,
     ) -> RecordedRun:
-        """Run the mechanism once; again if the run imported a library with primitives.
-
-        `seed` is another one for what draws beside the values that are put back. A `DatasetChangedError` if the run
-        changed its dataset, which cannot be copied.
-        """
+        """Run the mechanism once, again if that imported a library with primitives; `seed` is for other draws."""
         if self._patches is None:
             raise RuntimeError("a run records only inside patching()")
+        if now() > self._end:
+            told = f"the replay of {self.sampler.name} took longer than seconds={self._limit:.3g}; allow more seconds."
+            raise MechanismError(told, mechanism=self.sampler.name, seconds=self._limit)
         seed = self.seed if seed is None else seed
         while True:
             given, is_copy = self._given(dataset)
@@ -636,11 +606,10 @@ class Runner:
 
     def _put_states(self, families: Sequence[PrimitiveFamily], tape: Tape, entropy: int, undone: ExitStack) -> None:
         """Put generators of the run in the place of the global ones."""
-        for family in families:
-            patches = list(family.states(entropy))
-            undone.enter_context(patched(patches))
-            for patch in patches:
-                tape.note_made(patch.replacement, is_fresh=True)
+        patches = [patch for family in families for patch in family.states(entropy)]
+        undone.enter_context(patched(patches))
+        for patch in patches:
+            tape.note_made(patch.replacement, is_fresh=True)
 
     def drawn(self, draw: Callable[[], Any], seed: int) -> Any:
         """Return what a recorded call draws when it is made again, with nothing recorded."""
@@ -666,15 +635,11 @@ class Runner:
 
     def _check(self, before: Kept, is_copy: bool) -> None:
         is_used_up = hasattr(before.dataset, "__next__")
-        if not (is_used_up or before.has_changed()):
-            return
-        self.changes_datasets = self.changes_datasets or not is_used_up
-        if not is_copy:
-            raise DatasetChangedError(
-                f"{self.sampler.name} changes or uses up its dataset, which cannot be copied for each run, so that the "
-                "next run would see another one; let it work on a copy.",
-                mechanism=self.sampler.name,
-            )
+        is_changed = is_used_up or before.has_changed()
+        self.changes_datasets |= is_changed and not is_used_up
+        if is_changed and not is_copy:
+            told = "changes or uses up its dataset, which cannot be copied for each run; let it work on a copy."
+            raise DatasetChangedError(f"{self.sampler.name} {told}", mechanism=self.sampler.name)
 
     def _output(self, dataset: Any, tape: Tape, entropy: int) -> tuple[Any, Exception | None]:
         rng, start = recording_generator(entropy), _states() if tape.follows else []
@@ -694,10 +659,7 @@ class Runner:
                     tape.note_unseen(_DRAWN)
 
     def unrecorded(self, dataset: Any, first: RecordedRun, *, looks_around: bool = False) -> Unrecorded:
-        """Return why the recorded values do not determine the run; an empty reason if nothing shows it.
-
-        It looks at all generators of the process if it `looks_around`, which takes a few hundredths of a second.
-        """
+        """Return why the recorded values do not determine the run; with `looks_around` it asks all generators."""
         reason, unseen = "", Counter(first.tape.unseen)
         for number in range(REPEATS):
             before = _older_generators() if looks_around and number == 0 else {}
@@ -748,7 +710,7 @@ def other_seed(seed: int, number: int) -> int:
 
 
 def _states() -> list[Any]:
-    """Return the states of the global generators, from which runs do not draw but by ways that are not recorded."""
+    """Return the states of the global generators, from which runs draw only in ways that are not recorded."""
     return [state_of(GLOBAL_STATE), state_of(_PYTHON_STATE)]
 
 

@@ -8,12 +8,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Patch:
+class Patch(NamedTuple):
     """An attribute that is replaced while runs are recorded."""
 
     owner: Any
@@ -21,14 +19,12 @@ class Patch:
     replacement: Any
 
 
-@dataclass(frozen=True, slots=True)
-class PrimitiveFamily:
+class PrimitiveFamily(NamedTuple):
     """Noise primitives of one library; patched only if the process has imported its module."""
 
     module: str
     patches: Callable[[], Iterable[Patch]]
-    states: Callable[[int], Iterable[Patch]]
-    """From the entropy of a run to the patches of global generators, which each run begins with."""
+    states: Callable[[int], Iterable[Patch]]  # from the entropy of a run to its generators in place of global ones
 
 
 _FAMILIES: Final[dict[str, PrimitiveFamily]] = {}

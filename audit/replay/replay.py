@@ -1,12 +1,8 @@
 """Record a run on x, put its random values back on y, and compare what each noise primitive was given.
 
-Most defects of private libraries are mistakes of sensitivity: a primitive is given a number that moves further between
-neighbours than its noise is for. That shows in two runs, without statistics.
-
 In ``answer + rng.laplace(scale=s)`` the primitive is not given the answer. With the same noise put back, the outputs on
-x and y differ by the move of the answer. To learn how the output depends on the noise, the run is repeated with
-each drawn number changed. If the output is affine in the noise at all values tried, with the same factors on x and y,
-the move of the output is a move of the noise's location.
+x and y differ by the move of the answer. If the output is affine in the noise at all values tried, with the same
+factors on x and y, the move of the output is a move of the noise's location.
 
 Proof: docs/proofs/replay.md
 """
@@ -29,7 +25,7 @@ from ..datasets.contents import difference, numbers_of, output_distance, same_fo
 from ..errors import MechanismError, OptionError, described
 from ..floating_point_errors import with_own_arithmetic
 from ..known_options import with_known_options
-from ..options import checked_seed, names_in
+from ..options import checked, checked_seed, names_in
 from ..printing import counted, did_you_mean, shorten
 from ..procedures.check import stated
 from ..sampling.sampler import OutputPart, as_sampler, picked
@@ -79,6 +75,7 @@ def replay(
     output: OutputPart | None = None,
     primitives: Iterable[str] | None = None,
     seed: int | None = 0,
+    seconds: float | None = None,
 ) -> ReplayResult:
     """Compare what each noise primitive is given on x and on y, where y is given the random values of x.
 
@@ -110,6 +107,8 @@ def replay(
         generator that is handed to the mechanism and functions with `noise_primitive` are always recorded.
     seed : int or None
         Fixes the path: the values drawn on x. None draws a seed.
+    seconds : float, optional
+        Time limit.
 
     Returns
     -------
@@ -123,7 +122,8 @@ def replay(
     OptionError
         For unknown primitives or an invalid seed.
     MechanismError
-        If the mechanism cannot be run, raises on both datasets, or another replay is recording in this process.
+        If the mechanism cannot be run, raises on both datasets, takes longer than the time limit, or another replay is
+        recording in this process.
 
     See Also
     --------
@@ -154,45 +154,35 @@ def replay(
     names = _checked_names(primitives)
     seed = checked_seed(seed)
     sampler = picked(as_sampler(mechanism), output)
-    held, claim_or_none = _claim(mechanism, claim, adjacency, distance)
-    if held is not None:
-        held.check(x, y, distance)
+    has_claim = claim is not None or hasattr(mechanism, "claim")
+    said = stated(mechanism, claim if has_claim else 0.0, adjacency, "")
+    claim_or_none = claim_at(said.claim, distance) if has_claim else None
+    if said.adjacency is not None:
+        said.adjacency.check(x, y, distance)
     if sampler.check_pair is not None:
         sampler.check_pair(x, y, distance)
-    remedy = (
-        "the one that runs this mechanism; replays cannot be nested or run at the same time: wait for its end, or use "
-        "another process."
-    )
+    remedy = "the one that runs this mechanism; wait for its end, or use another process."
     with only_recording(sampler.name, remedy):
-        runner = Runner(sampler, names, seed)
+        runner = Runner(sampler, names, seed, seconds=checked("seconds", seconds, or_none=True))
         try:
             with runner.patching():
                 return _compared(runner, x, y, claim_or_none, distance)
         except DatasetChangedError as error:  # the next run would not see the datasets that were passed
-            return _result(runner, claim_or_none, (), [f"unrecorded: {error}"], unrecorded=True)
+            return ReplayResult(
+                mechanism=sampler.name, claim=claim_or_none, calls=(), unrecorded=True, seed=runner.seed,
+                open_reasons=(f"unrecorded: {error}",), runs=runner.runs,
+            )  # fmt: skip
 
 
 def _checked_names(primitives: Iterable[str] | None) -> tuple[str, ...]:
     known = registered_names()
-    given = known if primitives is None else primitives
-    names = names_in(given)
+    names = names_in(known if primitives is None else primitives)
     for name in names:
         if not isinstance(name, str) or name not in known:
-            meant = did_you_mean(shorten(name), known, otherwise=".")
-            raise OptionError(
-                f"primitives={shorten(name)} is not a family of noise primitives{meant} Use some of "
-                f"{', '.join(known)}.",
-                primitives=name,
-            )
+            meant = f"{did_you_mean(shorten(name), known, otherwise='.')} Use some of {', '.join(known)}."
+            told = f"primitives={shorten(name)} is not a family of noise primitives{meant}"
+            raise OptionError(told, primitives=name)
     return names
-
-
-def _claim(mechanism: Any, claim: Any, adjacency: Any, distance: float) -> tuple[Any, Claim | None]:
-    """Return the adjacency and the claim at the distance; None if no claim is given."""
-    if claim is None and not hasattr(mechanism, "claim"):
-        return stated(mechanism, 0.0, adjacency, "").adjacency, None
-    said = stated(mechanism, claim, adjacency, "")
-    return said.adjacency, claim_at(said.claim, distance)
 
 
 def _compared(runner: Runner, x: Any, y: Any, claim: Claim | None, distance: float) -> ReplayResult:
@@ -203,11 +193,8 @@ def _compared(runner: Runner, x: Any, y: Any, claim: Claim | None, distance: flo
     if on_x.error is not None and on_y.error is not None:
         if isinstance(on_x.error, OptionError):
             raise on_x.error
-        raise MechanismError(
-            f"{name} raises on both datasets: {described(on_x.error)}. There is nothing to compare; pass datasets on "
-            "which it runs.",
-            mechanism=name,
-        ) from on_x.error
+        told = f"{name} raises on both datasets: {described(on_x.error)}. Pass datasets on which it runs."
+        raise MechanismError(told, mechanism=name) from on_x.error
     calls = paired_calls(on_x.tape, on_y.tape)
     varies = [runner.unrecorded(x, on_x, looks_around=True), runner.unrecorded(y, on_y)]
     unrecorded = varies[0].reason or varies[1].reason
@@ -225,46 +212,25 @@ def _compared(runner: Runner, x: Any, y: Any, claim: Claim | None, distance: flo
         if not free and not reasons:
             reasons = tuple(filter(None, [_worse_elsewhere(calls, reruns, claim)]))
         findings += free
-    findings += judged(
-        calls,
-        claim,
-        distance,
-        reruns,
-        (on_x.tape, on_y.tape),
-        is_recorded=not (unrecorded or repeated or (unknown and not on_x.tape.seeds)),
-        is_determined=not any(each.is_in_calls for each in varies),
-    )
-    fixed = [
-        f"a generator is seeded with {seed} at {place}; if that does not change, its noise is the same in every run"
-        for place, seed in on_x.tape.seeds[:1]
-    ]
+    is_recorded = not (unrecorded or repeated or (unknown and not on_x.tape.seeds))
+    is_determined, tapes = not any(each.is_in_calls for each in varies), (on_x.tape, on_y.tape)
+    findings += judged(calls, claim, distance, reruns, tapes, is_recorded=is_recorded, is_determined=is_determined)
+    same = "if that does not change, its noise is the same in every run"
+    fixed = [f"a generator is seeded with {seed} at {place}; {same}" for place, seed in on_x.tape.seeds[:1]]
     open_reasons = filter(None, (unrecorded, *reasons, *fixed, unknown, repeated, *_doubts(calls)))
-    return _result(
-        runner,
-        claim,
-        calls,
-        open_reasons,
+    return ReplayResult(
+        mechanism=name,
+        claim=claim,
+        calls=calls,
+        open_reasons=tuple(open_reasons),
         unrecorded=bool(unrecorded),
+        seed=runner.seed,
+        runs=runner.runs,
         findings=tuple(sorted(findings, key=lambda found: not found.is_excess)),
         remarks=tuple(_remarks(runner, reruns)),
         output_on_x=on_x.output,
         output_on_y=on_y.output,
         output_moved=output_distance(on_x.output, on_y.output),
-    )
-
-
-def _result(
-    runner: Runner, claim: Claim | None, calls: Calls, open_reasons: Iterable[str], *, unrecorded: bool, **found: Any
-) -> ReplayResult:
-    return ReplayResult(
-        mechanism=runner.sampler.name,
-        claim=claim,
-        calls=calls,
-        open_reasons=tuple(open_reasons),
-        unrecorded=unrecorded,
-        seed=runner.seed,
-        runs=runner.runs,
-        **found,
     )
 
 
@@ -346,11 +312,9 @@ def explained(reruns: Reruns, x: RecordedRun, y: RecordedRun, claim: Claim | Non
         vary = () if is_certain else ("unrecorded: the outputs vary, and no random call was recorded",)
         words = "the outputs differ, and no random call was recorded"
         return Explained(calls, [_without_noise(words, is_certain=is_certain)], vary)
-    if not calls:
-        why = "no random call was recorded; what is random elsewhere shows at some values only"
-        return Explained(calls, [], (why,))
-    if is_same and not any(call.is_bare_noise for call in calls):
-        why = reruns.disagreement()
+    if not calls or (is_same and not any(call.is_bare_noise for call in calls)):
+        elsewhere = "no random call was recorded; what is random elsewhere shows at some values only"
+        why = reruns.disagreement() if calls else elsewhere
         return Explained(calls, [], (why,) if why else ())
     found, untried = None, ""
     a, b = numbers_of(x.output), numbers_of(y.output)
@@ -370,16 +334,17 @@ def explained(reruns: Reruns, x: RecordedRun, y: RecordedRun, claim: Claim | Non
 
 def _without_noise(text: str, remedy: str = "", *, is_certain: bool) -> Finding:
     """Return what moved as an excess if no values of the draws hide it; else no change that was tried did."""
-    text = f"{text}; loss infinite{remedy}" if is_certain else f"{text} at the values tried{remedy}"
-    loss = math.inf if is_certain else None
-    return Finding(kind=FindingKind.WITHOUT_NOISE, place=None, message=text, loss=loss, is_excess=is_certain)
+    loss, text = (math.inf, f"{text}; loss infinite") if is_certain else (None, f"{text} at the values tried")
+    kind = FindingKind.WITHOUT_NOISE
+    return Finding(kind=kind, place=None, seen=f"{text}{remedy}", loss=loss, is_excess=is_certain)
 
 
 def _nearby(calls: Calls, claim: Claim | None) -> Iterator[Finding]:
     """Yield losses that hold near the recorded values: the output is clipped, say, farther away."""
     for found in (finding for call in calls for finding in call_findings(call, claim, 1.0) if finding.is_excess):
         text = f"{found.message}, near the recorded values, where the output is a number plus the noise"
-        yield replace(found, kind=FindingKind.NEAR_THE_VALUES, message=text, is_excess=False)
+        kind = FindingKind.NEAR_THE_VALUES
+        yield replace(found, kind=kind, seen=text, cost="", remedy="", is_excess=False)
 
 
 def _unexplained(calls: Calls, x: RecordedRun, y: RecordedRun) -> tuple[str, ...]:
@@ -412,10 +377,9 @@ class _Response:
         self.factors: dict[int, Array] = {}
         """By call, of shape (2, outputs, drawn numbers)."""
         sizes = {number: math.prod(call.distribution_on_x.shape) for number, call in noise.items()}
+        untried = "so none was changed to see what it does"
         if any(size > MOST_EXPLAINED for size in sizes.values()):
-            raise UntriedError(
-                f"more than {MOST_EXPLAINED} numbers are drawn in one call, so none was changed to see what it does"
-            )
+            raise UntriedError(f"more than {MOST_EXPLAINED} numbers are drawn in one call, {untried}")
         tried = sum(size for size in sizes.values() if not size == n > 1)  # the others may be added number by number
         for number, size in sizes.items():
             if tried <= MOST_NUMBERS and size == n > 1:
@@ -424,9 +388,7 @@ class _Response:
                     continue
                 tried += size
             if tried > MOST_NUMBERS:
-                raise UntriedError(
-                    f"more than {MOST_NUMBERS} numbers are drawn, so none was changed to see what it does"
-                )
+                raise UntriedError(f"more than {MOST_NUMBERS} numbers are drawn, {untried}")
             self.factors[number] = np.zeros((2, n, size))
             for place in range(size):
                 self.factors[number][:, :, place] = self._columns(number, place)
@@ -462,11 +424,7 @@ class _Response:
         return True
 
     def _probe(self, number: int, side: str, directions: Iterable[Array]) -> tuple[Array, list[bool], Flags] | None:
-        """Return the change of each output per unit, at which steps it is that, and which outputs change.
-
-        A direction is that of one number, or of as many as there are outputs, each of which changes its own. None if an
-        output has another form.
-        """
+        """Return the change of outputs per unit, the steps at which it is that, and which change; or None."""
         call, factor, is_affine, affected = self.noise[number], np.zeros(self._n), [], np.zeros(self._n, dtype=bool)
         for turn, direction in enumerate(directions):
             units = _step(call, direction, turn)
@@ -531,10 +489,7 @@ class _Outputs:
         self.distance, self.slack = difference(y, x), reruns.rounding(x, y)
 
     def inferred(self, claim: Claim | None) -> Explained | None:
-        """Return the calls with the locations, or scales, that the outputs imply for noise about 0.
-
-        Or what moved although no draw changes it, or what the calls lose near the recorded values; None for nothing.
-        """
+        """Return the calls with the locations or scales that the outputs imply, or what moved without noise."""
         if len(self.x) > MOST_EXPLAINED:
             raise UntriedError(f"the output has more than {MOST_EXPLAINED} numbers, so none was explained")
         added = {i: call for i, call in enumerate(self.calls) if call.is_bare_noise or _has_another_scale(call)}
@@ -576,9 +531,7 @@ class _Outputs:
         return Explained(self.calls, [_without_noise(text, remedy, is_certain=is_certain)], reasons)
 
     def _scaled(self, found: _Response) -> dict[int, ReplayedCall] | None:
-        """Return the calls with the distributions of the outputs, if these have at most one draw each, and each draw
-        has one.
-        """
+        """Return the calls with the distributions of the outputs, if no output has two draws, and no draw two."""
         shows = np.any(found.matrix != 0.0, axis=0)
         if not np.all(shows.sum(axis=0) == 1) or not np.all(shows.sum(axis=1) <= 1):
             return None
@@ -588,22 +541,14 @@ class _Outputs:
             if call.distribution_on_x.is_integer_valued:
                 return None
             rows = np.argmax(np.any(sides != 0.0, axis=0), axis=0)
-            for part, output, distribution in zip(
-                sides, (self.x, self.y), (call.distribution_on_x, call.distribution_on_y), strict=True
-            ):
+            for part, output, distribution in zip(sides, (self.x, self.y), call.both, strict=True):
                 factor = part[rows, np.arange(part.shape[1])]
                 location = output[rows] - factor * np.ravel(np.asarray(call.value) - distribution.location)
                 scale = np.abs(factor) * np.ravel(distribution.scale)  # type: ignore[arg-type]
                 held = {"location": location.reshape(distribution.shape), "scale": scale.reshape(distribution.shape)}
                 distributions.append(Distribution(distribution.name, held, distribution.shape))
             value = self.x[rows].reshape(call.distribution_on_x.shape)
-            inferred[number] = replace(
-                call,
-                distribution_on_x=distributions[0],
-                distribution_on_y=distributions[1],
-                value=value,
-                is_inferred=True,
-            )
+            inferred[number] = call.given(*distributions, value=value, is_inferred=True)
         return inferred
 
     def _differ_always(self, free: npt.NDArray[np.intp], found: _Response) -> bool:
@@ -638,11 +583,7 @@ class _Outputs:
         return None if found.others.any() or found.is_local else found
 
     def sharing_noise(self) -> Explained | None:
-        """Return coordinates of which a combination differs although no draws change it; None if none is found.
-
-        It is orthogonal to all moves that fresh draws cause, in more runs than there are independent moves, and stays
-        so in further runs. It is certain to tell x from y if the draws are noise in which the output is affine.
-        """
+        """Return coordinates of which a combination differs although no fresh draws change it, or None."""
         distance, drawn = self.distance, sum(int(np.size(call.value)) for call in self.calls)
         most = min(len(self.x), drawn)
         if len(self.x) < 2 or most > MOST_NUMBERS or not (np.any(distance != 0.0) and np.isfinite(distance).all()):
@@ -715,8 +656,9 @@ def _shifted(call: ReplayedCall, shift: Array) -> ReplayedCall:
     if distribution.is_integer_valued:
         near = np.round(shift)
         shift = np.where(np.abs(shift - near) <= 1e-9 * np.abs(near), near, shift)
-    distributions = [
-        Distribution(distribution.name, {**distribution.parameters, "location": each}, distribution.shape)
-        for each in (location, location + shift.reshape(distribution.shape))
-    ]
-    return replace(call, distribution_on_x=distributions[0], distribution_on_y=distributions[1], is_inferred=True)
+    parameters = (
+        {**distribution.parameters, "location": location + by} for by in (0.0, shift.reshape(distribution.shape))
+    )
+    return call.given(
+        *(Distribution(distribution.name, held, distribution.shape) for held in parameters), is_inferred=True
+    )

@@ -1,13 +1,10 @@
 """What two runs with the same returned values show: findings at calls and of the whole path, and how much leaks.
 
-Findings at calls are excesses where the output shows the value. A value that is drawn and does not show (the largest of
-several is released, a threshold is passed, a draw is rejected) costs less than its distribution says. So does noise on
-a sample of rows, noise to which other noise is added, and a value that is folded or sorted among others before it is
-released.
+A value that does not show in the output (the largest of several is released, a threshold is passed) costs less than its
+distribution says; so does noise on a sample of rows, or to which other noise is added.
 
-The worst-case loss of a call does not rank pairs: it is infinite for Gaussian noise that moves by a hair, and for
-scales that differ in their last digit. The *visible loss* is finite, and grows with what a statistical audit would see:
-the largest log ratio at values that one run in a thousand goes beyond. It proposes pairs and proves nothing.
+The worst-case loss does not rank pairs: it is infinite for Gaussian noise that moves by a hair. The *visible loss* is
+finite: the largest log ratio at values that one run in a thousand goes beyond. It proves nothing.
 
 Proof: docs/proofs/replay.md
 """
@@ -17,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from itertools import zip_longest
 from typing import Any, Final
 
@@ -28,17 +25,25 @@ from scipy.special import ndtri
 from ..claims.claim import Array, Claim
 from ..claims.renyi import ZeroConcentratedDP
 from ..datasets.contents import difference, numbers_of, same_form, same_output
-from ..printing import counted
+from ..printing import counted, rounded_up
 from .distributions import SLACK, Distribution, directed_loss, moved, number_words, parameter_needed, shown
 from .recorded_run import RecordedRun
-from .replay_result import Finding, FindingKind, Line, ReplayedCall, calls_of, paired, paired_calls, total_loss
+from .replay_result import (
+    Finding,
+    FindingKind,
+    Line,
+    ReplayedCall,
+    calls_of,
+    loss_words,
+    paired,
+    paired_calls,
+    total_loss,
+)
 from .reruns import DRAWS, MOST_NUMBERS, SIDES, Calls, Changes, Reruns, nudged, one_of, outcomes_of, stepped, typed
 from .tape import Drawn, Tape
 
 NOT_NOISE: Final = frozenset({"integers", "uniform", "bits", "permutation", "choice without replacement", "randrange"})
-"""Distributions by which code usually picks rows, or a point between two rows. Their loss is an excess only if a
-primitive
-declares it: the output may hide what was drawn, such as the row of a sample or the interval of a quantile."""
+"""Distributions by which code picks rows: the output may hide which, so the loss is an excess only if declared."""
 
 _INPUTS = frozenset({"location", "probabilities", "input"})
 """Parameters that hold what a primitive protects."""
@@ -53,59 +58,55 @@ def call_findings(call: ReplayedCall, claim: Claim | None, distance: float) -> I
     """Yield what is found at one call, for datasets at this distance; at most one finding of each kind."""
     x, y, worst = call.distribution_on_x, call.distribution_on_y, call.worst_loss
     needed = None if claim is None else _needed(call, claim)
-    loss = _stated_loss(worst, call.mu, needed, claim)
+    cost = _stated_loss(worst, call.mu, needed, claim)
     is_beyond = worst == math.inf and call.mu is None if claim is None else _is_beyond(needed, claim)
     is_beyond = is_beyond and is_noise(call)
 
-    def found(kind: FindingKind, text: str, loss: float | None = worst, is_excess: bool = True) -> Finding:
-        return Finding(kind=kind, place=call.place, message=text, loss=loss, is_excess=is_excess)
-
+    found = partial(Finding, place=call.place, loss=worst)
     if call.differing is None:
         if call.place == call.place_on_y:  # else they are two primitives: that the paths part says it
             realised = call.realised_loss
-            known = "" if realised is None else f"; loss {number_words(realised)} at the value returned"
-            yield found(FindingKind.DISTRIBUTION_DIFFERS, f"{x} on x, {y} on y{known}", realised, is_excess=False)
+            cost = "" if realised is None else f"loss {number_words(realised)} at the value returned"
+            seen = f"{x} on x, {y} on y"
+            yield found(kind=FindingKind.DISTRIBUTION_DIFFERS, seen=seen, cost=cost, loss=realised)
         return
     differing = call.differing - _INPUTS
     if "scale" in differing:
-        text = f"the scale of {x.name} noise is {_parameter(x, 'scale')} on x and {_parameter(y, 'scale')} on y{loss}"
-        yield found(FindingKind.SCALE_DIFFERS, text, is_excess=is_beyond)
+        scales = [shown(each.parameters["scale"]) for each in (x, y)]
+        seen = f"the scale of {x.name} noise is {scales[0]} on x and {scales[1]} on y"
+        remedy = "make the scale the same for neighbouring datasets"
+        yield found(kind=FindingKind.SCALE_DIFFERS, seen=seen, cost=cost, remedy=remedy, is_excess=is_beyond)
     elif differing:
-        text = f"{call.primitive} has other parameters: {x} on x, {y} on y{loss or '; loss unknown'}"
-        yield found(FindingKind.PARAMETERS_DIFFER, text, is_excess=is_beyond)
+        seen = f"{call.primitive} has other parameters: {x} on x, {y} on y"
+        yield found(kind=FindingKind.PARAMETERS_DIFFER, seen=seen, cost=cost or "loss unknown", is_excess=is_beyond)
     sensitivity = beyond_sensitivity(call, distance)
     if sensitivity is not None:
-        text = f"the input of {call.primitive} moved {_far(call.moved)}, and its sensitivity is {sensitivity:.6g}{loss}"
-        yield found(FindingKind.BEYOND_SENSITIVITY, text)
+        seen = f"the input of {call.primitive} moved {_far(call.moved)}, and its sensitivity is {sensitivity:.6g}"
+        seen, remedy = f"{seen}{cost and '; '}{cost}", f"limit the moves of the input to {distance * sensitivity:.6g}"
+        yield found(kind=FindingKind.BEYOND_SENSITIVITY, seen=seen, remedy=remedy, is_excess=True)
     elif is_beyond and not differing:
-        yield found(FindingKind.LOSS_ABOVE_CLAIM, f"{call.primitive}: {_moved_words(call)}{loss}")
+        seen = f"{call.primitive}: {_moved_words(call)}"
+        yield found(kind=FindingKind.LOSS_ABOVE_CLAIM, seen=seen, cost=cost, is_excess=True)
 
 
 def _moved_words(call: ReplayedCall) -> str:
     x, y = call.distribution_on_x, call.distribution_on_y
-    scale = "" if x.scale is None else f", with {x.name} noise of scale {_parameter(x, 'scale')}"
+    scale = "" if x.scale is None else f", with {x.name} noise of scale {shown(x.parameters['scale'])}"
     if call.is_inferred:
         return f"the number that it is added to moved {_far(call.moved)} (in units of the noise as drawn){scale}"
     if call.moved is not None:
         return f"its {'input' if x.location is None else 'location'} moved {_far(call.moved)}{scale}"
-    return _both(x, y)
-
-
-def _both(x: Distribution, y: Distribution) -> str:
-    """Return two distributions as text; of outcomes, the one whose probability changes by the largest factor."""
-    if x.name == y.name == "discrete":
-        p, q = x.probabilities, y.probabilities
-        if p.ndim == 1 and p.shape == q.shape:
-            with np.errstate(all="ignore"):
-                ratios = np.abs(np.log(p) - np.log(q))
-            most = int(np.nanargmax(ratios))
-            return f"outcome {most} has probability {p[most]:.4g} on x and {q[most]:.4g} on y"
+    if x.name == y.name == "discrete" and x.probabilities.shape == y.probabilities.shape:
+        p, q = x.probabilities.reshape(-1), y.probabilities.reshape(-1)
+        with np.errstate(all="ignore"):
+            most = int(np.nanargmax(np.abs(np.log(p) - np.log(q))))
+        return f"outcome {most} has probability {p[most]:.4g} on x and {q[most]:.4g} on y"
     return f"{x} on x, {y} on y"
 
 
 def _needed(call: ReplayedCall, claim: Claim) -> float | None:
     """Return the parameter that the claim must have for the call, from its distributions or its primitive's promise."""
-    needed, promised = parameter_needed(claim, call.distribution_on_x, call.distribution_on_y), call.promised
+    needed, promised = parameter_needed(claim, *call.both), call.promised
     if needed is None and promised is not None and claim.log_ratio is not None:
         return promised.log_ratio
     if needed is None and promised is not None and type(promised) is type(claim) is ZeroConcentratedDP:
@@ -128,19 +129,59 @@ def _is_beyond(needed: float | None, claim: Claim) -> bool:
 
 def _stated_loss(worst: float | None, mu: float | None, needed: float | None, claim: Claim | None) -> str:
     if claim is not None and claim.log_ratio is None and needed is not None and needed > 0.0:
-        return (
-            f"; {claim.describe_parameter(needed)}, claimed {claim}"
-            if math.isfinite(needed)
-            else f"; no {claim.parameter_name} covers it"
-        )
+        if math.isinf(needed):
+            return f"no {claim.parameter_name} covers it"
+        return f"{claim.describe_parameter(needed)}, claimed {claim}"
     stated = "" if claim is None else f", claimed {claim.parameter:.6g}"
     if mu is not None and 0.0 < mu < math.inf:
-        return f"; mu {mu:.6g}, pure loss infinite{stated}"
-    return "" if worst is None else f"; worst-case loss {number_words(worst)}{stated}"
+        return f"mu {mu:.6g}, pure loss infinite{stated}"
+    return "" if worst is None else f"worst-case loss {number_words(worst)}{stated}"
 
 
-def _parameter(distribution: Distribution, name: str) -> str:
-    return shown(distribution.parameters[name])
+def _scale_needed(calls: Calls, number: int, claim: Claim) -> str:
+    """Return the least scale with which an excess is none, beside the other calls, or that all must share the claim."""
+    call, others = calls[number], [each for each in calls if each is not calls[number] and each.worst_loss]
+    left, beside = claim.parameter, ""
+    if others:
+        lost = total_loss(tuple(others)).worst
+        if not claim.log_ratio or lost is None:
+            return _SHARE
+        left -= lost * claim.parameter / claim.log_ratio
+        if left <= claim.parameter * SLACK:
+            total = lost + (call.worst_loss or 0.0)
+            said = "are infinite" if math.isinf(total) else f"add up to {total:.6g}"
+            return f"the losses of {len(others) + 1} calls {said}, claimed {claim.parameter:.6g}; {_SHARE}"
+        verb = "call loses" if len(others) == 1 else f"{len(others)} calls lose"
+        beside = f", as the other {verb} {number_words(lost)}"
+    scale = call.distribution_on_x.scale
+    if scale is None or call.moved is None or not 0.0 < call.moved < math.inf or not np.all(scale > 0.0):
+        return ""
+
+    def needs(factor: float) -> float:
+        wide = (replace(each, parameters={**each.parameters, "scale": factor * scale}) for each in call.both)
+        needed = parameter_needed(claim, *wide)
+        return math.inf if needed is None else needed
+
+    high = 2.0
+    while needs(high) > left:
+        high *= 2.0
+        if high > _WIDEST:
+            return ""
+    low = high / 2.0
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2.0
+        low, high = (middle, high) if needs(middle) > left else (low, middle)
+    high *= 1.0 - SLACK  # so that a whole number stays one when it is rounded up
+    is_one = np.ptp(scale) == 0.0
+    wanted = rounded_up(high * float(scale.flat[0]) if is_one else high, 3)
+    return f"{f'scale {wanted:.6g}' if is_one else f'{wanted:.6g} times this scale'} is needed for {claim}{beside}"
+
+
+_SHARE: Final = "give each line a share of the claim"
+_WIDEST: Final = 2.0**20
+"""No claim that noise of a million times the scale does not keep is kept by wider noise: it forbids the move."""
+_HALVINGS: Final = 36
+"""To less than the rounding of losses, a relative 1e-9."""
 
 
 def _far(value: float | None) -> str:
@@ -155,11 +196,11 @@ def path_findings(x: Tape, y: Tape, end_on_x: str, end_on_y: str) -> Iterator[Fi
             place = (b if a is None else a).place
             calls, only = counted(len(x.calls), "call"), "y" if a is None else "x"
             text = f"{calls} on x and {len(y.calls)} on y; this is the first that only {only} makes"
-            yield Finding(kind=FindingKind.CALLS_DIFFER, place=place, message=text)
+            yield Finding(kind=FindingKind.CALLS_DIFFER, place=place, seen=text)
             break
         if a.place != b.place or parted:
             text = f"{_drawn(a)} on x, {_drawn(b)} at {b.place} on y"
-            yield Finding(kind=FindingKind.CALLS_DIFFER, place=a.place, message=text)
+            yield Finding(kind=FindingKind.CALLS_DIFFER, place=a.place, seen=text)
             break
     for one, other in zip_longest(x.seeds, y.seeds):
         if one is not None and other is not None and one[1] == other[1]:
@@ -169,11 +210,11 @@ def path_findings(x: Tape, y: Tape, end_on_x: str, end_on_y: str) -> Iterator[Fi
         if one is not None and other is not None:
             on = f"{seed} on x and {other[1]} on y"
         text = f"a generator is seeded with {on}, so what it draws is not noise"
-        yield Finding(kind=FindingKind.SEED_DIFFERS, place=place, message=text)
+        yield Finding(kind=FindingKind.SEED_DIFFERS, place=place, seen=text)
         break
     if end_on_x != end_on_y:
         text = f"the run on x {end_on_x}, the run on y {end_on_y}"
-        yield Finding(kind=FindingKind.RAISES, place=None, message=text)
+        yield Finding(kind=FindingKind.RAISES, place=None, seen=text)
 
 
 def _drawn(call: Drawn) -> str:
@@ -189,8 +230,7 @@ def sum_finding(calls: tuple[ReplayedCall, ...], claim: Claim | None) -> Finding
         return None
     if claim.log_ratio is not None:
         # what is likeliest on x in one call and on y in another does not add up
-        pairs = [(c.distribution_on_x, c.distribution_on_y) for c in noise]
-        sides = [[directed_loss(x, y) for x, y in pairs], [directed_loss(y, x) for x, y in pairs]]
+        sides = [[directed_loss(*call.both[::step]) for call in noise] for step in (1, -1)]
         rest = sum(c.worst_loss or 0.0 for c, one in zip(noise, sides[0], strict=True) if one is None)
         needed: float | None = max(math.fsum(each or 0.0 for each in side) for side in sides) + rest
     elif loss.epsilon == 0.0 and 0.0 < loss.mu < math.inf:
@@ -201,18 +241,26 @@ def sum_finding(calls: tuple[ReplayedCall, ...], claim: Claim | None) -> Finding
     if needed is None or not _is_beyond(needed, claim):
         return None
     text = f"{counted(len(noise), 'call')} together: {claim.describe_parameter(needed)} on this path, claimed {claim}"
-    return Finding(kind=FindingKind.SUM_ABOVE_CLAIM, place=None, message=text, loss=loss.worst, is_excess=True)
+    lines: dict[Line, Calls] = {}
+    for call in noise:
+        lines[call.line] = (*lines.get(call.line, ()), call)
+    losses = {line: total_loss(own) for line, own in lines.items()}
+    (_, place), most = max(losses.items(), key=lambda one: (one[1].epsilon or 0.0) + one[1].mu)
+    remedy = f"{_SHARE}; the largest is at {place}: {loss_words(most)}"
+    return Finding(
+        kind=FindingKind.SUM_ABOVE_CLAIM, place=None, seen="", cost=text, remedy=remedy, loss=loss.worst, is_excess=True
+    )
 
 
 # Which findings at calls are excesses.
 
-_HIDDEN: Final = "; the output does not show the value, or not by itself"
-_UNTRIED: Final = "; so many numbers are drawn that it was not tried whether the output shows this value"
-_PROMISED: Final = "; that is what the primitive allows at most, which its noise need not cost"
-_CHOSEN: Final = "; a draw that may choose rows, or among answers, is made as well"
-_REORDERED: Final = "; the calls of this line may correspond in another order, in which no input moves too far"
-_NOT_ALL: Final = "; the output does not show all of their values, as far as these were tried"
-_UNRECORDED: Final = "; what is not recorded, or noise that is not drawn anew, may hide the value"
+_HIDDEN: Final = "the output does not show the value, or not by itself"
+_UNTRIED: Final = "so many numbers are drawn that it was not tried whether the output shows this value"
+_PROMISED: Final = "that is what the primitive allows at most, which its noise need not cost"
+_CHOSEN: Final = "a draw that may choose rows, or among answers, is made as well"
+_REORDERED: Final = "the calls of this line may correspond in another order, in which no input moves too far"
+_NOT_ALL: Final = "the output does not show all of their values, as far as these were tried"
+_UNRECORDED: Final = "what is not recorded, or noise that is not drawn anew, may hide the value"
 
 
 def judged(
@@ -225,11 +273,7 @@ def judged(
     is_recorded: bool,
     is_determined: bool,
 ) -> list[Finding]:
-    """Return the findings at the calls and of their sum, as excesses only if the output shows the values.
-
-    An input that moves beyond its declared sensitivity is an excess regardless of the output, unless what the
-    primitives are given varies by itself (not `is_determined`), or its line's calls may correspond in another order.
-    """
+    """Return the findings at the calls and of their sum, as excesses only if the output shows the values."""
     chooses = any(map(_may_choose, calls))
     determined = _Determined(calls, reruns, is_pure=claim is None or claim.log_ratio is not None)
 
@@ -238,10 +282,11 @@ def judged(
         call = calls[number]
         return () if call.is_promise else (call,) if call.is_inferred else determined.parts(number)
 
-    @cache
-    def is_reordered(line: Line) -> bool:
-        return _may_correspond_otherwise(line, *tapes, distance)
+    def exceeds(parts: Calls) -> bool:
+        is_beyond = any(found.is_excess for part in parts for found in call_findings(part, claim, distance))
+        return is_beyond or (len(parts) > 1 and sum_finding(parts, claim) is not None)
 
+    is_reordered = cache(partial(_may_correspond_otherwise, x=tapes[0], y=tapes[1], distance=distance))
     found = []
     for number, call in enumerate(calls):
         for each in call_findings(call, claim, distance):
@@ -252,9 +297,13 @@ def judged(
                 words = _CHOSEN if chooses else _PROMISED if call.is_promise else "" if is_recorded else _UNRECORDED
                 if not words:
                     hidden = _HIDDEN if call.is_inferred or determined.is_tried(number) else _UNTRIED
-                    words = "" if _exceeds(parts_shown(number), claim, distance) else hidden
+                    words = "" if exceeds(parts_shown(number)) else hidden
             is_excess = each.is_excess and not words and is_determined
-            found.append(replace(each, message=each.message + words, is_excess=is_excess, call=number))
+            remedy = each.remedy if is_excess else ""
+            if is_excess and each.kind is FindingKind.LOSS_ABOVE_CLAIM and claim is not None:
+                remedy = _scale_needed(calls, number, claim)
+            cost = "; ".join(filter(None, (each.cost, words)))
+            found.append(replace(each, cost=cost, remedy=remedy, is_excess=is_excess, call=number))
     noise = [number for number, call in enumerate(calls) if is_noise(call) and call.worst_loss != 0.0]
     total = sum_finding(calls, claim)
     if total is None or any(each.is_excess for each in found) or (found and len(noise) == 1):
@@ -262,14 +311,8 @@ def judged(
     words = _CHOSEN if chooses else "" if is_recorded else _UNRECORDED
     shown = None if words else sum_finding(tuple(part for number in noise for part in parts_shown(number)), claim)
     if shown is None:
-        shown = replace(total, message=total.message + (words or _NOT_ALL), is_excess=False)
+        shown = replace(total, cost=f"{total.cost}; {words or _NOT_ALL}", remedy="", is_excess=False)
     return [*found, shown]
-
-
-def _exceeds(parts: Calls, claim: Claim | None, distance: float) -> bool:
-    """Whether what the output shows of a call exceeds the claim, a part or all parts together."""
-    is_beyond = any(found.is_excess for part in parts for found in call_findings(part, claim, distance))
-    return is_beyond or (len(parts) > 1 and sum_finding(parts, claim) is not None)
 
 
 def _may_correspond_otherwise(line: Line, x: Tape, y: Tape, distance: float) -> bool:
@@ -289,10 +332,9 @@ def _may_correspond_otherwise(line: Line, x: Tape, y: Tape, distance: float) -> 
 
 def _may_choose(call: ReplayedCall) -> bool:
     """Whether a call may choose rows or flip an answer, so that the noise of others costs less than it says."""
-    if call.declared_on_x is not None:
-        return False
     name = call.distribution_on_x.name
-    return name in NOT_NOISE or name == "binomial" or (name == "discrete" and call.is_unmoved)
+    is_choice = name in NOT_NOISE or name == "binomial" or (name == "discrete" and call.is_unmoved)
+    return is_choice and call.declared_on_x is None
 
 
 def _at_places(call: ReplayedCall, flags: npt.NDArray[np.bool_]) -> Calls:
@@ -303,16 +345,15 @@ def _at_places(call: ReplayedCall, flags: npt.NDArray[np.bool_]) -> Calls:
     if not np.any(flags) or not (x.is_known and x.name == y.name) or call.declared_on_x is not None:
         return ()
     value = np.asarray(call.value).reshape(-1)[flags]
-    return (replace(call, distribution_on_x=x.at(flags), distribution_on_y=y.at(flags), value=value),)
+    return (call.given(x.at(flags), y.at(flags), value=value),)
 
 
 class _Determined:
     """Which drawn numbers the output determines, near the recorded values and as far as some others show.
 
-    A number is determined if the output moves with it in a way that no other draws can undo, in coordinates that are
-    the same on x and on y, also at other values of the other draws, and if it does not forget which number is which.
-    How far it is determined, its own values decide: the output shows between which of them it rises or falls. Under
-    claims other than pure ones (`is_pure`), its distribution must not depend on other draws.
+    The output moves with such a number in a way that no other draws can undo, where it is the same on x and on y, also
+    at other values of the others, and does not forget which number is which. Under claims other than pure ones, its
+    distribution must not depend on other draws.
     """
 
     def __init__(self, calls: Calls, reruns: Reruns, *, is_pure: bool) -> None:
@@ -346,15 +387,7 @@ class _Determined:
                 distributions = self._told_apart(number, place)
                 flags[place] = distributions is _WHOLE
                 if isinstance(distributions, tuple):
-                    parts.append(
-                        replace(
-                            call,
-                            distribution_on_x=distributions[0],
-                            distribution_on_y=distributions[1],
-                            value=0,
-                            declared_on_x=None,
-                        )
-                    )
+                    parts.append(call.given(*distributions, value=0, declared_on_x=None))
         return (*_at_places(call, flags), *parts)
 
     def _is_determined(self, number: int, place: int) -> bool:
@@ -417,10 +450,8 @@ class _Determined:
         if len(rest) <= MOST_NUMBERS:
             found = [self._column({each: 1.0}) for each in rest]
         else:
-            number = min(len(self._agreeing), MOST_NUMBERS) + 1
-            found = [
-                self._column(dict(zip(rest, self._rng.normal(size=len(rest)), strict=True))) for _ in range(number)
-            ]
+            mixtures = self._rng.normal(size=(min(len(self._agreeing), MOST_NUMBERS) + 1, len(rest)))
+            found = [self._column(dict(zip(rest, sizes, strict=True))) for sizes in mixtures]
         return np.array(found).reshape(len(found), len(self._agreeing)).T
 
     def _column(self, sizes: dict[tuple[int, int], float]) -> Array:
@@ -478,35 +509,22 @@ class _Determined:
         return [nudged(call, value, direction), typed(call.value, value + max(far, 1.0) * direction)]
 
     def _told_apart(self, number: int, place: int) -> tuple[Distribution, Distribution] | bool | None:
-        """Return the distributions of the sets of values that the output distinguishes; `_WHOLE` if it distinguishes
-        all.
-
-        At cuts between values, some coordinate of the output that only rises, or only falls, does so strictly. An
-        output above a cut is an event of the output, and its probabilities under both distributions are those of the
-        value.
-        """
+        """Return the distributions of the sets of values that the output distinguishes; `_WHOLE` for all values."""
         call = self.calls[number]
-        if not (call.distribution_on_x.is_known and call.distribution_on_y.is_known):
+        if not all(distribution.is_known for distribution in call.both):
             return None
         flags = np.arange(max(int(np.size(call.value)), 1)) == place
-        distributions = [distribution.at(flags) for distribution in (call.distribution_on_x, call.distribution_on_y)]
-        if not all(distribution.has_noise for distribution in distributions):
-            at = [
-                float(distribution.location.reshape(-1)[0])
-                for distribution in distributions
-                if distribution.location is not None
-            ]
-            ends = [self._output_at(number, place, each) for each in at]
-            is_seen = len(ends) == 2 and all(end is not None for end in ends) and bool(np.any(ends[0] != ends[1]))
+        x, y = (distribution.at(flags) for distribution in call.both)
+        if not (x.has_noise and y.has_noise):
+            at = [each.location for each in (x, y)]
+            ends = [None if each is None else self._output_at(number, place, float(each.flat[0])) for each in at]
+            is_seen = ends[0] is not None and ends[1] is not None and bool(np.any(ends[0] != ends[1]))
             return _WHOLE if is_seen else None
-        x, y = (distribution.frozen() for distribution in distributions)
-        grid = _quantiles(*distributions)
+        grid = np.unique(np.concatenate([x.quantiles(_TAILS), y.quantiles(_TAILS)]))
         if len(grid) < 2:
             return None
         far, is_whole = grid[-1] - grid[0], call.distribution_on_x.is_integer_valued
-        beyond = (
-            far * np.array([-31.0, -1.7, 2.3, 37.0]) + grid[0] if call.distribution_on_x.is_shifted else np.empty(0)
-        )
+        beyond = far * np.array([-31.0, -1.7, 2.3, 37.0] if call.distribution_on_x.is_shifted else []) + grid[0]
         tried = np.concatenate([grid, np.round(beyond) if is_whole else beyond])
         outputs = {at: self._output_at(number, place, at) for at in tried.tolist()}
         near = 1.0 if is_whole else _STRICT * far
@@ -518,10 +536,8 @@ class _Determined:
         with np.errstate(invalid="ignore"):
             steps = np.diff(rows, axis=0)
             signs = np.where(np.all(steps >= -slack, axis=0), 1.0, np.where(np.all(steps <= slack, axis=0), -1.0, 0.0))
-        found = [
-            self._cuts(number, place, points, rows[:, k] * signs[k], k, signs[k], near)
-            for k in np.flatnonzero(signs).tolist()
-        ]
+        rising = np.flatnonzero(signs).tolist()
+        found = (self._cuts(number, place, points, rows[:, k] * signs[k], k, signs[k], near) for k in rising)
         cuts, is_all = max(found, key=lambda one: len(one[0]), default=(np.empty(0), False))
         if is_all and len(points) == len(outputs):
             return _WHOLE
@@ -608,26 +624,12 @@ _WHOLE: Final = True
 _SWAPPED: Final = 4
 
 
-def _quantiles(*distributions: Distribution) -> Array:
-    """Return values in both tails of distributions and between them."""
-    with np.errstate(all="ignore"):
-        held = [
-            np.ravel(end)
-            for distribution in map(Distribution.frozen, distributions)
-            for end in (distribution.ppf(_TAILS), distribution.isf(_TAILS))
-        ]
-    found = np.unique(np.concatenate(held))
-    return np.asarray(found[np.isfinite(found)], dtype=np.float64)
-
-
-def _of_sets(distribution: Any, cuts: Array) -> Distribution:
+def _of_sets(distribution: Distribution, cuts: Array) -> Distribution:
     """Return the distribution of the sets between cuts, by the tail in which a set loses no digits."""
+    frozen = distribution.frozen()
     with np.errstate(all="ignore"):
-        low, high = (
-            np.concatenate([[0.0], distribution.cdf(cuts).reshape(-1), [1.0]]),
-            distribution.sf(cuts).reshape(-1),
-        )
-        high = np.concatenate([[1.0], high, [0.0]])
+        low = np.concatenate([[0.0], frozen.cdf(cuts).reshape(-1), [1.0]])
+        high = np.concatenate([[1.0], frozen.sf(cuts).reshape(-1), [0.0]])
     odds = np.where(low[1:] < 0.5, np.diff(low), -np.diff(high))
     return Distribution("discrete", {"probabilities": np.maximum(odds, 0.0)})
 
@@ -644,8 +646,7 @@ def _moved_places(call: ReplayedCall) -> list[int]:
         return []
     if call.distribution_on_x.name == "discrete" or _size(call) == 0:
         return [0]
-    apart = moved(call.distribution_on_x, call.distribution_on_y)
-    is_same_scale = "scale" not in call.distribution_on_x.differing(call.distribution_on_y)
+    apart, is_same_scale = moved(*call.both), "scale" not in (call.differing or ())
     if apart is None or not is_same_scale or apart.size != _size(call):
         return list(range(_size(call)))
     return np.flatnonzero(apart.reshape(-1) != 0.0).tolist()
@@ -668,11 +669,7 @@ def visible_loss(
     *,
     otherwise: float = _OTHERWISE,
 ) -> float:
-    """Return the sum over the calls, and over what moved without them; finite, and 0 for equal runs.
-
-    The run on y had the values of the run on x put back. A call whose value the output hides counts little, and
-    another path as `otherwise`.
-    """
+    """Return the sum over the calls, and over what moved without them; another path counts as `otherwise`."""
     parted, calls = on_y.tape.parted_at, paired_calls(on_x.tape, on_y.tape)
     losses, is_reordered = _of_calls(calls, on_x.tape, on_y.tape)
     loss = math.fsum(min(each, _OTHERWISE) if each and hides(number) else each for number, each in losses)
@@ -727,9 +724,7 @@ def _of_call(call: ReplayedCall) -> float:
 
 
 def _log_ratio(x: Distribution, y: Distribution) -> float:
-    """Return the largest log ratio at values that are not rare under either distribution, the sum over independent
-    draws.
-    """
+    """Return the largest log ratio at values that are not rare under either, the sum over independent draws."""
     with np.errstate(all="ignore"):
         if x.name == "discrete":
             p, q = x.probabilities, y.probabilities
@@ -754,9 +749,7 @@ def _of_outputs(noise: Sequence[Distribution], x: object, y: object) -> float:
         return _OTHERWISE
     moved = np.abs(difference(a, b))
     # distributions without a scale (uniform numbers, coins, permutations) count as if it were 1
-    of_each = (
-        np.ones(distribution.shape) if distribution.scale is None else distribution.scale for distribution in noise
-    )
+    of_each = (np.ones(each.shape) if each.scale is None else each.scale for each in noise)
     scales = np.concatenate([np.empty(0), *map(np.ravel, of_each)])
     if not len(scales):
         return _CERTAIN if np.any(moved > 0.0) else 0.0

@@ -8,7 +8,7 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final, Self, TypeAlias
 
@@ -18,7 +18,7 @@ from ..claims.claim import Claim
 from ..claims.renyi import ZeroConcentratedDP
 from ..datasets.contents import distance_of
 from ..errors import ExcessError, OptionError
-from ..printing import counted, shorten
+from ..printing import counted, one_line, shorten
 from ..records.suite import ReplayRow, ReplayTable
 from .distributions import SLACK, Distribution, gaussian_mu, is_within, moved, number_words, realised_loss, worst_loss
 from .tape import Declared, Drawn, Place, Tape
@@ -54,6 +54,8 @@ class Finding:
     ----------
     place : Place or None
         The line of the call; None if the finding concerns the whole run.
+    seen, cost, remedy : str
+        What was seen, its loss beside the claim, and what an excess needs; may be empty.
     loss : float or None
         The privacy loss of it, in nats: the worst case over values of the call; None if unknown.
     is_excess : bool
@@ -64,10 +66,17 @@ class Finding:
 
     kind: FindingKind
     place: Place | None
-    message: str
+    seen: str
+    cost: str = ""
+    remedy: str = ""
     loss: float | None = None
     is_excess: bool = False
     call: int | None = None
+
+    @property
+    def message(self) -> str:
+        """What was seen, and what it costs."""
+        return "; ".join(filter(None, (self.seen, self.cost)))
 
     def __str__(self) -> str:
         return f"{self.place}: {self.message}" if self.place is not None else self.message
@@ -102,6 +111,15 @@ class ReplayedCall:
     is_inferred: bool = False
 
     @property
+    def both(self) -> tuple[Distribution, Distribution]:
+        """The distributions on x and on y."""
+        return self.distribution_on_x, self.distribution_on_y
+
+    def given(self, x: Distribution, y: Distribution, **changes: Any) -> ReplayedCall:
+        """Return the call with these distributions, and other changes."""
+        return replace(self, distribution_on_x=x, distribution_on_y=y, **changes)
+
+    @property
     def line(self) -> Line:
         """The line of code that makes the call."""
         return self.primitive, self.place
@@ -114,7 +132,7 @@ class ReplayedCall:
     @cached_property
     def differing(self) -> frozenset[str] | None:
         """The parameters of the distribution that differ between x and y; None if these are two distributions."""
-        x, y = self.distribution_on_x, self.distribution_on_y
+        x, y = self.both
         return frozenset(x.differing(y)) if x.name == y.name else None
 
     @cached_property
@@ -126,13 +144,8 @@ class ReplayedCall:
     @cached_property
     def is_shifted(self) -> bool:
         """Whether the value is noise about a location that can be any number, on x and on y."""
-        return all(
-            distribution.is_shifted
-            and not distribution.after
-            and distribution.scale is not None
-            and distribution.has_noise
-            for distribution in (self.distribution_on_x, self.distribution_on_y)
-        )
+        has_scales = all(each.scale is not None and each.has_noise for each in self.both)
+        return has_scales and all(each.is_shifted and not each.after for each in self.both)
 
     @property
     def is_bare_noise(self) -> bool:
@@ -180,7 +193,7 @@ class ReplayedCall:
         if x is not None and y is not None and x.input is not None:
             apart = distance_of(x.input, y.input)
             return None if apart is None else float(np.max(apart, initial=0.0))
-        distance = moved(self.distribution_on_x, self.distribution_on_y)
+        distance = moved(*self.both)
         if distance is None:
             return None
         return float(np.linalg.norm(distance.reshape(-1), _NORMS.get(self.distribution_on_x.name, 1)))
@@ -193,7 +206,7 @@ class ReplayedCall:
     @cached_property
     def realised_loss(self) -> float | None:
         """ln of the density of the value on x over that on y; None if a distribution is unknown."""
-        return realised_loss(self.distribution_on_x, self.distribution_on_y, self.value)
+        return realised_loss(*self.both, self.value)
 
     @cached_property
     def worst_loss(self) -> float | None:
@@ -203,14 +216,10 @@ class ReplayedCall:
         it promises, if it promises pure privacy, the sensitivity is the same on both and its input moved no further.
         For a measurement of OpenDP, the epsilon of its map.
         """
-        found, realised = worst_loss(self.distribution_on_x, self.distribution_on_y), self.realised_loss
+        found, realised = worst_loss(*self.both), self.realised_loss
         if found is not None and realised is not None and abs(realised) > found * (1.0 + _CONTRADICTION) + 1e-9:
             return None  # the value is not of the distribution that the primitive states
-        if (
-            found is not None
-            or self.distribution_on_x.is_known
-            or self.distribution_on_x.name != self.distribution_on_y.name
-        ):
+        if found is not None or self.distribution_on_x.is_known or self.differing is None:
             return found
         if self.promised is not None:
             return self.promised.log_ratio
@@ -222,11 +231,9 @@ class ReplayedCall:
 
     @property
     def is_promise(self) -> bool:
-        """Whether the loss is what the primitive states about itself, a map or an epsilon, and not that of its
-        distributions.
-        """
+        """Whether the loss is what the primitive states about itself, a map or an epsilon."""
         is_stated = self.worst_loss is not None or self.promised is not None
-        return is_stated and worst_loss(self.distribution_on_x, self.distribution_on_y) is None
+        return is_stated and worst_loss(*self.both) is None
 
     @property
     def rho(self) -> float | None:
@@ -239,7 +246,7 @@ class ReplayedCall:
     @cached_property
     def mu(self) -> float | None:
         """The μ of normal noise of equal scales; None for other distributions."""
-        return gaussian_mu(self.distribution_on_x, self.distribution_on_y)
+        return gaussian_mu(*self.both)
 
 
 def named(calls: Iterable[ReplayedCall]) -> str:
@@ -291,16 +298,16 @@ class TranscriptLoss:
 
 def total_loss(calls: tuple[ReplayedCall, ...]) -> TranscriptLoss:
     """Return the loss of the calls together."""
-    gaussian = [call.mu for call in calls if call.mu is not None]
-    others = [call.worst_loss for call in calls if call.mu is None]
-    realised = [call.realised_loss for call in calls]
-    rhos = [call.rho for call in calls]
-    return TranscriptLoss(
-        realised=None if None in realised else math.fsum(each for each in realised if each is not None),
-        epsilon=None if None in others else sum(each for each in others if each is not None),
-        mu=math.hypot(*gaussian),
-        rho=None if None in rhos else math.fsum(each for each in rhos if each is not None),
-    )
+    realised, rho = (_sum(getattr(call, name) for call in calls) for name in ("realised_loss", "rho"))
+    epsilon = _sum(call.worst_loss for call in calls if call.mu is None)
+    mu = math.hypot(*(call.mu for call in calls if call.mu is not None))
+    return TranscriptLoss(realised=realised, epsilon=epsilon, mu=mu, rho=rho)
+
+
+def _sum(losses: Iterable[float | None]) -> float | None:
+    held = list(losses)
+    known = [loss for loss in held if loss is not None]
+    return math.fsum(known) if len(known) == len(held) else None
 
 
 _FIRST: Final = 30  # calls that tables show whatever they do
@@ -384,33 +391,71 @@ class ReplayResult:
     @property
     def sentence(self) -> str:
         """The verdict in a sentence."""
+        return f"{self.verdict.name}: {self._found}{f'; {self._why}' if self._why else ''}"
+
+    @property
+    def headline(self) -> str:
+        """The first line of the printed result: verdict, name of the mechanism, and loss against claim."""
+        return f"{self.verdict.name}  {one_line(self.mechanism)}: {self._found}"
+
+    @property
+    def details(self) -> tuple[str, ...]:
+        """The lines below it: what was seen with its line of code, what leaves the result open, and what to do."""
+        lines = []
+        for number, finding in enumerate(self.findings):
+            if number == 0 and self.has_excess:
+                finding = replace(finding, cost="")  # which is the headline
+            lines += [str(finding)] if finding.message else []
+            if finding.place is not None and (source := finding.place.source):
+                lines.append(f"  {source if len(source) <= _WIDTH else source[: _WIDTH - 1] + '…'}")
+        why = (self._why,) if self._why and not self.findings else ()
+        lines += [f"open: {reason}" for reason in self.open_reasons or why]
+        lines += [f"note: {remark}" for remark in self.remarks]
+        return (*lines, f"next: {self.next_step}") if self.next_step else tuple(lines)
+
+    @property
+    def next_step(self) -> str:
+        """What to do; empty if nothing is to be done."""
+        return "; ".join(filter(None, (self.remedy, "confirm with check on this pair"))) if self.findings else ""
+
+    @property
+    def remedy(self) -> str:
+        """What the first excess needs, such as the scale of its noise; empty if that is not known."""
+        return self.findings[0].remedy if self.findings else ""
+
+    @property
+    def _found(self) -> str:
+        """What the verdict rests on, in a few words."""
         claimed = "" if self.claim is None else f", claimed {self.claim}"
-        count = counted(len(self.calls), "call")
-        if self.verdict is ReplayVerdict.EXCESS:
-            number = counted(sum(finding.is_excess for finding in self.findings), "finding")
-            return f"EXCESS: {number} in {count}{claimed} (one path; confirm with check)"
-        if self.verdict is ReplayVerdict.BOUNDED:
-            return f"BOUNDED: {loss_words(self.loss)} in {count}{claimed} (one path)"
+        count, verdict = counted(len(self.calls), "call"), self.verdict
         if self.findings:
-            first, more = self.findings[0], len(self.findings) - 1
-            found = f"{first.kind.value}{f' and {more} more' if more else ''}"
-            why = self.open_reasons[0] if self.open_reasons else "the output may hide it; confirm with check"
-            return f"UNDETERMINED: not shown to be an excess in {count}{claimed}: {found}; {why}"
+            first, others = self.findings[0], sum(each.is_excess == self.has_excess for each in self.findings) - 1
+            more = f" and {others} more" if others else ""
+            if verdict is ReplayVerdict.EXCESS:
+                return f"{first.cost or first.kind.value}{more} (one path)"
+            at = "" if first.place is None else f" at {first.place}"
+            return f"not shown to be an excess in {count}{claimed}: {first.kind.value}{at}{more}"
+        if verdict is ReplayVerdict.BOUNDED:
+            return f"{loss_words(self.loss)} in {count}{claimed} (one path)"
         if self.open_reasons or (self.loss.epsilon is None and self.loss.rho is None):
-            why = self.open_reasons[0] if self.open_reasons else "the loss of a call is unknown"
-            return f"UNDETERMINED: neither an excess nor a bound in {count}{claimed}: {why}"
-        why = "no claim given to compare it with" if self.claim is None else "not shown to be within the claim"
-        return f"UNDETERMINED: {loss_words(self.loss)} in {count}{claimed}; {why}"
+            return f"neither an excess nor a bound in {count}{claimed}"
+        return f"{loss_words(self.loss)} in {count}{claimed}"
+
+    @property
+    def _why(self) -> str:
+        """Why the result is undetermined, in one clause; empty for the other verdicts."""
+        if self.verdict is not ReplayVerdict.UNDETERMINED:
+            return ""
+        if self.open_reasons:
+            return self.open_reasons[0]
+        if self.findings:
+            return "the output may hide it; confirm with check"
+        if self.loss.epsilon is None and self.loss.rho is None:
+            return "the loss of a call is unknown"
+        return "no claim given to compare it with" if self.claim is None else "not shown to be within the claim"
 
     def __str__(self) -> str:
-        lines = [self.sentence]
-        for finding in self.findings:
-            lines.append(f"  finding: {finding}")
-            if finding.place is not None and (source := finding.place.source):
-                lines.append(f"           {source if len(source) <= _WIDTH else source[: _WIDTH - 1] + '…'}")
-        lines += [f"  open: {reason}" for reason in self.open_reasons if reason not in self.sentence]
-        lines += [f"  note: {remark}" for remark in self.remarks]
-        return "\n".join(lines)
+        return "\n  ".join([self.headline, *self.details])
 
     def __repr__(self) -> str:
         return f"<ReplayResult {self.sentence}>"
@@ -434,7 +479,8 @@ class ReplayResult:
         """Return the calls as texts, the first of them and all with a finding."""
         rows, others = [], [str(finding) for finding in self.findings if finding.call is None]
         for number, call in enumerate(self.calls):
-            found = "; ".join(finding.message for finding in self.findings if finding.call == number)
+            of_call = [finding for finding in self.findings if finding.call == number]
+            found = "; ".join(part for finding in of_call for part in (finding.message, finding.remedy) if part)
             if number < _FIRST or found:
                 rows.append(_row(call, found))
         remarks = (*others, *self.open_reasons, *self.remarks)
@@ -445,17 +491,16 @@ class ReplayResult:
     def table(self) -> str:
         """Return the calls as text, a line each: place, distribution on x, move of the input, worst-case loss."""
         lines = []
-        for number, call in enumerate(self.calls):
-            parts = [f"{number}  {call.place}  {call.primitive}: {call.distribution_on_x}"]
+        for number, (call, row) in enumerate((call, _row(call, "")) for call in self.calls):
+            parts = [f"{number}  {row.place}  {row.primitive}: {row.distribution}"]
             if call.is_bare:
                 parts.append("given nothing that depends on data")
             else:
-                if call.moved is not None:
-                    of = "" if call.sensitivity is None else f" (sensitivity {call.sensitivity:.6g})"
-                    parts.append(f"moved {number_words(call.moved)}{of}{', inferred' if call.is_inferred else ''}")
-                at_most = "" if call.worst_loss is None or math.isinf(call.worst_loss) else "at most "
-                loss = "unknown" if call.worst_loss is None else at_most + number_words(call.worst_loss)
-                parts.append(f"mu {number_words(call.mu)}" if call.mu else f"loss {loss}")
+                seen = ", as the outputs show" if call.is_inferred else ""
+                allowed = f" (sensitivity {row.allowed})" if row.allowed else ""
+                parts += [f"moved {row.moved}{allowed}{seen}"] if row.moved else []
+                at_most = "" if row.loss in ("", "infinite") else "at most "
+                parts.append(row.loss if call.mu else f"loss {at_most}{row.loss or 'unknown'}")
             lines.append("; ".join(parts))
         return "\n".join(lines)
 

@@ -75,17 +75,11 @@ class Reruns:
     def is_fixed(self) -> bool:
         """Whether both sides, which make no call, give the same output in many more runs."""
         seeds = [other_seed(self._runner.seed, REPEATS + number) for number in range(_MORE)]
-        return all(
-            same_output(first.output, self._runner.run(dataset, (), seed=seed).output) is True
-            for dataset, first in self._sides.values()
-            for seed in seeds
-        )
+        runs = ((first, self._runner.run(of, (), seed=seed)) for of, first in self._sides.values() for seed in seeds)
+        return all(same_output(first.output, again.output) is True for first, again in runs)
 
     def freely(self) -> tuple[str, list[Finding]]:
-        """Return why the draws of a run are not independent, and the calls that raise in some runs only.
-
-        Half of the runs have some noise moved far: what happens with probability p is missed with at most (1 - p)^17.
-        """
+        """Return why the draws of a run are not independent, and the calls that raise in some runs only."""
         if not any(made.tape.calls or made.tape.raised for _, made in self._sides.values()):
             return "", []
         runs: dict[str, list[RecordedRun]] = {"x": [self._sides["x"][1]], "y": []}
@@ -136,10 +130,7 @@ class Reruns:
         return None if base is None or out is None else (difference(out, base), self.rounding(out, base))
 
     def disagreement(self, apart: Callable[[Changes], Array] | None = None, noise: Array | None = None) -> str:
-        """Return why the outputs on x and y do not agree at other values; empty if they do at all values tried.
-
-        They agree if they are the same, or as far apart as `apart` expects, up to 1e-9 of the `noise` of a coordinate.
-        """
+        """Return why the outputs on x and y are not the same at other values, or as far `apart`, or nothing."""
         try:
             apart_from_noise = [*self._combinations(), *self._steps()]
         except UntriedError as why:
@@ -164,14 +155,12 @@ class Reruns:
             elif call.distribution_on_x.name in _CHOICES:
                 raise UntriedError(f"{call.words} has more than {MOST_OUTCOMES} outcomes, and not all were tried")
             elif call.is_unmoved:
-                raise UntriedError(
-                    f"{call.words} draws from {call.distribution_on_x} on x and on y, which may decide something"
-                )
+                drawn = f"draws from {call.distribution_on_x} on x and on y, which may decide something"
+                raise UntriedError(f"{call.words} {drawn}")
         if math.prod(map(len, outcomes.values())) > MOST_OUTCOMES:
-            raise UntriedError(
-                f"the draws that may decide something, such as {self.calls[next(iter(outcomes))].words}, have more "
-                f"than {MOST_OUTCOMES} outcomes together, and not all were tried"
-            )
+            first = self.calls[next(iter(outcomes))].words
+            many = f"have more than {MOST_OUTCOMES} outcomes together, and not all were tried"
+            raise UntriedError(f"the draws that may decide something, such as {first}, {many}")
         for each in itertools.product(*outcomes.values()):
             yield dict(zip(outcomes, each, strict=True))
 
@@ -183,22 +172,21 @@ class Reruns:
             is_whole = call.distribution_on_x.is_integer_valued
             if not is_whole and self._follows(number, np.ones(np.shape(call.value))):
                 continue  # near this value the output follows the noise; others are tried at random
-            distribution = call.distribution_on_x.frozen()
-            low, high = (float(np.ravel(end)[0]) for end in (distribution.ppf(_SELDOM), distribution.isf(_SELDOM)))
+            ends = call.distribution_on_x.frozen().ppf, call.distribution_on_x.frozen().isf
+            low, high = (float(np.ravel(end(_SELDOM))[0]) for end in ends)
             if is_whole:
                 values = np.arange(low, high + 1.0)
                 if not len(values):
                     raise UntriedError(f"doubles hold only some of the values of {call.words}, which were not tried")
                 if len(values) > MOST_OUTCOMES and not self._is_line(number, values):
-                    raise UntriedError(
-                        f"{call.words} has more than {MOST_OUTCOMES} values that are not rare, and not all were tried"
-                    )
+                    many = f"more than {MOST_OUTCOMES} values that are not rare, and not all were tried"
+                    raise UntriedError(f"{call.words} has {many}")
                 values = values[:: -(-len(values) // MOST_OUTCOMES)]
             else:
                 values = self._stepvalues(number, np.linspace(low, high, MOST_NUMBERS))
                 if len(values) > MOST_OUTCOMES:
                     raise UntriedError(
-                        f"{call.words} is rounded to more than {MOST_OUTCOMES} values, and not all were tried"
+                        f"{call.words} is rounded to more than {MOST_OUTCOMES} values; not all were tried"
                     )
             yield from ({number: like(call, each)} for each in values)
 
@@ -291,9 +279,7 @@ class Reruns:
 
     def _sweep_together(self, noise: dict[int, ReplayedCall]) -> Iterator[Changes]:
         """Yield changes of all numbers of noise, such that each takes a value in each range."""
-        unknown = {
-            i: self.spread(call) for i, call in enumerate(self.calls) if _is_answer_of_unknown_distribution(call)
-        }
+        unknown = {i: self.spread(call) for i, call in enumerate(self.calls) if _is_of_unknown_distribution(call)}
         swept = [*noise, *unknown]
         sizes = {number: int(np.size(self.calls[number].value)) for number in swept}
         orders = {i: self._rng.permuted(np.tile(np.arange(len(_RANGES)), (n, 1)), axis=1) for i, n in sizes.items()}
@@ -324,9 +310,7 @@ class Reruns:
         distribution = call.distribution_on_x
         try:
             if call.is_shifted:
-                return like(
-                    call, np.asarray(distribution.frozen().rvs(size=distribution.shape or None, random_state=self._rng))
-                )
+                return like(call, distribution.frozen().rvs(size=distribution.shape or None, random_state=self._rng))
             return self._runner.drawn(call.draw_on_x, int(self._rng.integers(2**32)))
         except Exception:  # a primitive may raise anything
             return None
@@ -348,11 +332,7 @@ class Reruns:
         return stepped(call, far * signs * np.ones(call.distribution_on_x.shape))
 
     def shown(self, number: int) -> npt.NDArray[np.bool_]:
-        """Return which numbers of a call's value show in the output, on x and on y; one flag without numbers.
-
-        A number shows if the output changes with a small change of it, or takes four values in steps of 1.5 scales, as
-        where it is rounded: what decides between two answers takes two. A place shows if others change it.
-        """
+        """Return which numbers of a call's value show in the output, on x and on y; one flag if it has none."""
         call = self.calls[number]
         value = np.asarray(call.value)
         if value.dtype.kind not in "iuf" or call.distribution_on_x.name == "discrete":
@@ -401,13 +381,11 @@ def _raised(on_x: list[RecordedRun], on_y: list[RecordedRun]) -> Iterator[Findin
     for run in (*on_x, *on_y):
         found |= {(each.primitive, each.place): each for each in run.tape.raised}
     for line, raised in found.items():
-        x, y = (
-            sum(any((r.primitive, r.place) == line for r in run.tape.raised) for run in runs) for runs in (on_x, on_y)
-        )
+        x, y = (sum(line in {(r.primitive, r.place) for r in run.tape.raised} for run in runs) for runs in (on_x, on_y))
         if (x, y) != (len(on_x), len(on_y)):
             often = f"in {x} of {len(on_x)} runs on x and in {y} of {len(on_y)} on y"
             text = f"{raised.primitive} raises {raised.error}, {often}"
-            yield Finding(kind=FindingKind.RAISES, place=raised.place, message=text)
+            yield Finding(kind=FindingKind.RAISES, place=raised.place, seen=text)
 
 
 class _Numbers(NamedTuple):
@@ -421,10 +399,7 @@ class _Numbers(NamedTuple):
 
 
 def _why_dependent(runs: list[RecordedRun]) -> str:
-    """Return which noise is not independent of other noise, in the same run or in another one.
-
-    This sees also what a function with `noise_primitive` draws from a source that is not recorded.
-    """
+    """Return which noise depends on other noise, also of functions that draw from a source that is not recorded."""
     found = []
     for drawn in zip(*(run.tape.calls for run in runs), strict=False):
         if len({(each.primitive, each.place, each.distribution.name, each.distribution.shape) for each in drawn}) > 1:
@@ -434,22 +409,11 @@ def _why_dependent(runs: list[RecordedRun]) -> str:
     if not found:
         return ""
     noise, sums = _joined(found), [total for each in found if len(each.names) > 1 for total in _totals(each)]
-    sizes = noise._replace(
-        names=[f"the size of {name}" for name in noise.names],
-        noise=np.abs(noise.noise),
-        chance=2.0 * noise.chance,
-        rounded=2.0 * noise.rounded,
-    )
-    return (
-        _why_few(noise)
-        or _why_few(sizes)
-        or (_why_few(_joined(sums)) if sums else "")
-        or _why_equal(noise)
-        or _why_equal(sizes)
-        or _why_in_common(sizes)
-        or _why_monotone(noise)
-        or _why_linear(noise)
-    )
+    names = [f"the size of {name}" for name in noise.names]
+    sizes = _Numbers(names, np.abs(noise.noise), noise.near, 2.0 * noise.chance, 2.0 * noise.rounded)
+    few = [noise, sizes, *([_joined(sums)] if sums else [])]
+    tests = [*((_why_few, each) for each in few), (_why_equal, noise), (_why_equal, sizes), (_why_in_common, sizes)]
+    return next(filter(None, (test(of) for test, of in (*tests, (_why_monotone, noise), (_why_linear, noise)))), "")
 
 
 def _why_few(of: _Numbers) -> str:
@@ -480,10 +444,7 @@ def _why_equal(of: _Numbers) -> str:
 
 
 def _why_in_common(of: _Numbers) -> str:
-    """Return which numbers have values in common, in any runs: permuted, sorted, the largest, those of the last.
-
-    If k of N numbers are near others by chance, with probability p each pair: (p N²/2)ᵏ/k! at most.
-    """
+    """Return which numbers repeat others in any runs: by chance, k of N do with probability (p N²/2)ᵏ/k!."""
     fine = of.rounded <= 2.0 * of.rounded.min()  # coarser ones repeat by chance
     n, values = of.noise.shape[1], of.noise[fine].reshape(-1)
     order = np.argsort(values)
@@ -542,18 +503,13 @@ def _why_linear(of: _Numbers) -> str:
 def _numbers(drawn: Sequence[Drawn]) -> _Numbers | None:
     """Return the numbers of a call in all runs; None if they are not noise, or rounding hides it."""
     distributions = [each.distribution for each in drawn]
-    if any(
-        not distribution.is_shifted or distribution.after or distribution.location is None or distribution.scale is None
-        for distribution in distributions
-    ):
+    if any(each.after or not each.is_shifted or each.location is None or each.scale is None for each in distributions):
         return None
     values = np.array([np.asarray(each.value) for each in drawn]).reshape(len(drawn), -1)
     precision = np.finfo(values.dtype if values.dtype.kind == "f" else np.float64).eps
     values = values.astype(np.float64)
-    locations, scales = (
-        np.reshape([getattr(distribution, of) for distribution in distributions], values.shape)
-        for of in ("location", "scale")
-    )
+    locations = np.reshape([each.location for each in distributions], values.shape)
+    scales = np.reshape([each.scale for each in distributions], values.shape)
     with np.errstate(all="ignore"):
         noise = (values - locations) / scales
         rounding = 4.0 * precision * (np.abs(values) + np.abs(locations)) / scales
@@ -617,9 +573,7 @@ def typed(value: Any, numbers: Array) -> Any:
 
 def has_its_distributions(call: ReplayedCall, other: ReplayedCall) -> bool:
     """Whether another call has the distributions of this one, on x and on y."""
-    return call.distribution_on_x.is_same_as(other.distribution_on_x) and call.distribution_on_y.is_same_as(
-        other.distribution_on_y
-    )
+    return all(one.is_same_as(another) for one, another in zip(call.both, other.both, strict=True))
 
 
 def one_of(call: ReplayedCall, place: int) -> Array:
@@ -675,7 +629,7 @@ def _is_answer(call: ReplayedCall) -> bool:
     return distribution.is_shifted and bool(distribution.after) and bool(np.all(distribution.location != 0.0))
 
 
-def _is_answer_of_unknown_distribution(call: ReplayedCall) -> bool:
+def _is_of_unknown_distribution(call: ReplayedCall) -> bool:
     is_unknown = bool(call.distribution_on_x.after) or not call.distribution_on_x.is_known
     is_moved = is_unknown and not call.is_unmoved and not call.is_shifted
     return is_moved and np.asarray(call.value).dtype.kind in "if"

@@ -32,17 +32,9 @@ from .distributions import Distribution, copied
 # Where a primitive was called: the innermost frame outside the primitive and outside dpaudit's audits.
 
 _INSIDE: Final = (
-    "dpaudit.audit.",
-    "dpaudit.mechanisms.adapters.",
-    "numpy.",
-    "scipy.",
-    "opendp.",
-    "pydp.",
-    "random",
-    "secrets",
-    "functools",
-    "contextlib",
-)
+    "dpaudit.audit.", "dpaudit.mechanisms.adapters.", "numpy.", "scipy.", "opendp.", "pydp.", "random", "secrets",
+    "functools", "contextlib",
+)  # fmt: skip
 """Modules that carry out a call and did not ask for it; a name that ends in a dot stands for what is below it."""
 
 _COMPREHENSIONS: Final = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
@@ -129,10 +121,8 @@ class RaisedCall:
 class Streams:
     """The generators of a replay's runs: where their random numbers come from, and that no draw repeats another.
 
-    A draw is fresh if it starts at a state that is known, and at which no other draw started. Known are the states of
-    a generator at its creation, if its entropy is that of the run or was read from the operating system during the
-    replay, and those at which a recorded draw ended. All else ends in a reason: `repeated` if numbers were drawn twice,
-    `unknown` if it is not known where they come from.
+    A draw is fresh if it starts at a known state, at which no other draw started: that of a generator at its creation,
+    with the entropy of the run or of the operating system, or one at which a recorded draw ended.
     """
 
     def __init__(self) -> None:
@@ -224,12 +214,9 @@ def comparable(state: Any) -> Hashable:
 class Tape:
     """The calls of one run, in their order.
 
-    With `put_back`, each call returns the recorded value while the calls match those recorded: the same distribution
-    and shape. At the first that does not, the paths part, and the rest of the run draws for itself. `changed` holds
-    other values to return for some calls, by their number; without `put_back`, the others draw for themselves. `raised`
-    are the calls that raised. `seeds` are those that the run gives to generators, with their places. `unseen` are the
-    sources of randomness that the tape noticed and cannot record, with how often. `made` are the generators of the run.
-    Their states are read only if it `follows` their streams: that takes most of a short run's time.
+    With `put_back`, each call returns the recorded value, or that in `changed`, while the calls match those recorded.
+    At the first that does not, the paths part, and the rest draws for itself. States of generators are read only if the
+    tape `follows` their streams: that takes most of a short run's time.
     """
 
     def __init__(
@@ -331,10 +318,7 @@ class Tape:
         declared: Callable[[], Declared | None] = lambda: None,
         can_return: Callable[[Any], bool] = lambda value: True,
     ) -> Any:
-        """Return what `draw` returns, or the recorded value in its place, and record the call.
-
-        A recorded value that the primitive cannot return now parts the paths.
-        """
+        """Return what `draw` returns, or the recorded value in its place, and record the call."""
         if self.passes():
             return draw()
         with self.unseen_inside():
@@ -372,18 +356,15 @@ class Tape:
         if recorded is not None:
             self.parted_at = number
         is_changed = self.put_back is None and number in self.changed
-        return (
-            kept(self.changed[number]) if is_changed and np.shape(self.changed[number]) == distribution.shape else found
-        )
+        fits = is_changed and np.shape(self.changed[number]) == distribution.shape
+        return kept(self.changed[number]) if fits else found
 
 
 def _fits(recorded: Distribution, distribution: Distribution) -> bool:
     """Whether a value of the recorded distribution can stand for a draw from this distribution."""
     if recorded.shape != distribution.shape:
         return False
-    if (
-        not recorded.is_known and recorded.name == f"{distribution.name}, it says"
-    ):  # the value was not of the stated distribution
+    if not recorded.is_known and recorded.name == f"{distribution.name}, it says":  # which the value was not of
         return True
     are_numbers = recorded.is_known and distribution.is_known and "discrete" not in (recorded.name, distribution.name)
     return recorded.name == distribution.name or are_numbers
@@ -404,10 +385,7 @@ def active_tape() -> Tape | None:
 
 
 def drawn_from(source: Any, draw: Callable[[], Any]) -> Any:
-    """Return what `draw` draws from a generator, on the active tape.
-
-    A call that holds its own tape would be a cycle, and every run's tape and generators would wait for the collector.
-    """
+    """Return what `draw` draws, on the active tape: a call that holds its own would be a cycle."""
     tape = active_tape()
     return draw() if tape is None else tape.drawn(source, draw)
 

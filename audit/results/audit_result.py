@@ -7,7 +7,9 @@ from abc import abstractmethod
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from ..claims.claim import ApproxDP, Claim, GroupClaim, PureDP
+from ..claims.claim import ApproxDP, Claim, GaussianDP, GroupClaim, PureDP
+from ..claims.renyi import RenyiDP, ZeroConcentratedDP
+from ..datasets.adjacency import NAMED
 from ..errors import OptionError
 from ..events.events import Event, Sketch
 from ..health.findings import ANY_FALSE_ALARM, Finding, HealthCheck, failed_checks
@@ -510,8 +512,9 @@ class AuditResult(ClaimResult):
         code = self.provenance
         if code is None or not code.fingerprint or code.where.endswith(":Program"):  # whose noise no replay records
             return ""
-        is_its_name = self.mechanism.isidentifier() and code.where.endswith(f":{self.mechanism}")
-        name = self.mechanism if is_its_name else "mechanism"
+        own, _, part = self.mechanism.partition(", output ")
+        name = own if own.isidentifier() and code.where.endswith(f":{own}") else "mechanism"
+        part = part.removeprefix("by ").replace("<lambda>", "output")
         base, distance = (
             (self.claim.base, self.claim.distance) if isinstance(self.claim, GroupClaim) else (self.claim, 1)
         )
@@ -522,10 +525,17 @@ class AuditResult(ClaimResult):
                 claim = f"{base.epsilon:g}"
             case ApproxDP(bound_on="epsilon"):
                 claim = f"({base.epsilon:g}, {base.delta:g})"
-            case _:
+            case ApproxDP() | GaussianDP() | RenyiDP() | ZeroConcentratedDP():
+                claim = repr(base)
+            case _:  # a curve
                 claim = "claim"
-        far = f", distance={distance}" if distance > 1 else ""
-        return f"replay({name}, x, y, claim={claim}{far}) looks for the line that leaks"
+        relation = [f', adjacency="{named}"' for named, each in NAMED.items() if str(each) == self.pair.adjacency]
+        more = (
+            "".join(relation[:1])
+            + (f", distance={distance}" if distance > 1 else "")
+            + (f", output={part}" if part else "")
+        )
+        return f"replay({name}, x, y, claim={claim}{more}) looks for the line that leaks"
 
     @property
     def _remedy(self) -> str:

@@ -1,13 +1,17 @@
-"""``dpaudit audit | canaries``: a mechanism of the user on a pair of datasets or on the worst pair that a search
-finds, and one training run.
+"""``dpaudit audit | replay | canaries``: a mechanism of the user on a pair of datasets or on the worst pair that a
+search finds, the line of it that leaks, and one training run.
 
 Verdicts are shown with symbols and options in place of names in Python, and with what to do next.
 """
 
 from __future__ import annotations
 
+import itertools
+import json
+import math
 import re
 import shlex
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,23 +24,28 @@ from ...audit.progress import display
 from ...audit.settings import explained
 from .report_commands import on_terminal, print_lines, write_reports
 from .shared_options import (
-    ADJACENCIES,
     CANARY_ADJACENCIES,
     CANARY_ANSWERS,
     CANARY_INCLUSION,
     CANARY_METHODS,
     FLOATING_POINT,
     HEALTH_CHECKS,
+    PRIMITIVES,
     Alpha,
     Delta,
     Detect,
+    Distance,
     Epsilon,
     Jobs,
     Mu,
     Out,
+    Part,
     Power,
+    Relation,
     Rho,
     Seed,
+    X,
+    Y,
     adjacency_from_option,
     check_choices,
     claim_from_options,
@@ -63,8 +72,8 @@ def audit(
         typer.Argument(metavar="[MODULE:OBJECT]", help="Mechanism, as package.module:object.", show_default=False),
     ] = None,
     program: Annotated[str | None, optional("Program to audit instead of an object, with its arguments.")] = None,
-    x: Annotated[str | None, optional("Dataset x: JSON, @file.json, @file.npy or @file.csv.")] = None,
-    y: Annotated[str | None, optional("Dataset y, a neighbour of x.")] = None,
+    x: X = None,
+    y: Y = None,
     search: Annotated[
         str | None,
         optional("Domain such as Rows(), or source of pairs, to search for the worst pair.", metavar="MODULE:OBJECT"),
@@ -80,8 +89,9 @@ def audit(
     delta: Delta = 0.0,
     mu: Mu = None,
     rho: Rho = None,
-    adjacency: Annotated[str | None, one_of("Neighbour relation of the pair", ADJACENCIES)] = None,
-    distance: Annotated[int, whole("Distance of the pair; above 1, the audit tests group privacy.")] = 1,
+    adjacency: Relation = None,
+    distance: Distance = 1,
+    output: Part = None,
     runs: Annotated[
         int | None,
         whole("Runs per dataset; by default the number for --detect, or 1,000,000.", show_default=False),
@@ -134,12 +144,14 @@ def audit(
     check_choices([floating_point], FLOATING_POINT, "--floating-point")
     folder = None if out is None else path_of(out)  # the audited code may change the working folder
     pair = [None if text is None else read_dataset(text, option) for text, option in ((x, "--x"), (y, "--y"))]
+    named = _named(x, y, epsilon, delta, mu, rho, adjacency, distance, output)
     mechanism, label = _mechanism(path, program)
     label = label if name is None else name
     options = dict[str, Any](
-        claim=claim, adjacency=adjacency_from_option(adjacency), distance=distance, runs=runs, alpha=alpha, seed=seed,
-        detect=detect, power=power, sequential=sequential, seconds=seconds, bins=bins, floating_point=floating_point,
-        jobs=jobs, ignore=ignore or (), keep_datasets=keep_datasets, name=name, chunk_seconds=chunk_seconds,
+        claim=claim, adjacency=adjacency_from_option(adjacency), distance=distance, output=output, runs=runs,
+        alpha=alpha, seed=seed, detect=detect, power=power, sequential=sequential, seconds=seconds, bins=bins,
+        floating_point=floating_point, jobs=jobs, ignore=ignore or (), keep_datasets=keep_datasets, name=name,
+        chunk_seconds=chunk_seconds,
     )  # fmt: skip
     if resume and out is None:
         raise OptionError("--resume continues the audit in a folder; name the folder with --out.")
@@ -159,6 +171,8 @@ def audit(
                 options |= {"on_round": shown_while.lead, "guide": checked("guide", guide, or_none=True)}
                 found = find_worst_pair(mechanism, import_object(search), search_runs=search_runs, **options)
                 result, shown, complement = found.audit, str(found), ""
+                if keep_datasets:  # else its rows are not printed
+                    named |= {"x": _as_json(found.x), "y": _as_json(found.y)}
             elif guide is not None:
                 raise OptionError("--guide is for a search; name a domain with --search.")
             elif search is None and x is not None and y is not None:
@@ -185,7 +199,9 @@ def audit(
         finally:
             counts = [] if result.seen else [f"  counts  {result.tested}"]  # which the verdict then shows
             budget = f"  alpha   {error_budget(result)}"
-            typer.echo("\n".join([in_shell(shown, result), *counts, f"  seed    {result.seed}", budget]))
+            is_named = path is not None and None not in (named["x"], named["y"])
+            line = in_shell(shown, result, _again("replay", str(path), named) if is_named else "")
+            typer.echo("\n".join([line, *counts, f"  seed    {result.seed}", budget]))
             if result.bins is not None:
                 typer.echo(f"  bins    {result.bins}")
         print_lines(written)
@@ -198,6 +214,63 @@ def audit(
         following = next_steps(result, is_searched=search is not None, out=out)
         typer.echo("\n".join(following))
     raise typer.Exit(_status(result))
+
+
+def replay(
+    path: Annotated[str, typer.Argument(metavar="MODULE:OBJECT", help="Mechanism, as package.module:object.")],
+    x: X = None,
+    y: Y = None,
+    epsilon: Epsilon = None,
+    delta: Delta = 0.0,
+    mu: Mu = None,
+    rho: Rho = None,
+    adjacency: Relation = None,
+    distance: Distance = 1,
+    output: Part = None,
+    primitives: Annotated[
+        list[str] | None, optional("Family of noise to record, repeatable; by default all.", complete=PRIMITIVES)
+    ] = None,
+    seed: Annotated[int, whole("Random seed, which fixes the path.")] = 0,
+    out: Annotated[Path | None, optional("Folder for replay.json; by default none.")] = None,
+) -> None:
+    """Name the line that leaks: run a mechanism on x and on y with the same random values.
+
+    The replay compares what each noise primitive is given on x and on y, in about 130 runs. It sees one pair and one
+    path, and neither refutes nor proves a claim. The noise of other programs is not seen. Exit status: 0 if the loss is
+    bounded on this path, 1 for an excess, 2 for invalid input or an error, 3 if the result is undetermined.
+
+    Example: `dpaudit replay mycode.counts:noisy_count --x '[1, 1, 1]' --y '[1, 1]' --epsilon 1`
+    """
+    from ...audit.files import write_atomically
+    from ...audit.records.json_codec import json_bytes
+    from ...audit.replay.replay import replay as replayed
+    from ...audit.replay.replay_result import ReplayVerdict
+    from .dataset_arguments import import_object, read_dataset
+
+    claim = claim_or_none(epsilon, delta, mu, rho)
+    check_choices(primitives or [], PRIMITIVES, "--primitives")
+    if x is None or y is None:
+        raise OptionError("a replay needs a pair of datasets; name it with --x and --y.")
+    folder, pair = None if out is None else path_of(out), [read_dataset(x, "--x"), read_dataset(y, "--y")]
+    with streams_kept():
+        result = replayed(
+            import_object(path), *pair, claim=claim, adjacency=adjacency_from_option(adjacency), distance=distance,
+            output=output, primitives=primitives or None, seed=seed,
+        )  # fmt: skip
+    again = _again("audit", path, _named(x, y, epsilon, delta, mu, rho, adjacency, distance, output))
+    told = [in_options(line) if line.startswith("open: ") else line for line in result.details]  # others quote code
+    if result.next_step:
+        told[-1:] = [*([f"next: {remedy}"] if (remedy := result.remedy) else []), f"confirm: {again}"]
+    typer.echo("\n  ".join([with_symbols(result.headline), *told]))
+    typer.echo(f"  runs    {result.runs}\n  seed    {result.seed}")
+    if result.calls:
+        typer.echo(f"  calls   {result.table().replace(chr(10), f'{chr(10)}          ')}")
+    if folder is not None and out is not None:
+        numbers = {name: str(value) if value == math.inf else value for name, value in result.to_dict().items()}
+        write_atomically(folder / "replay.json", json_bytes(numbers, levels=2))
+        typer.echo(f"json: {out / 'replay.json'}")
+    status = {ReplayVerdict.BOUNDED: 0, ReplayVerdict.EXCESS: 1, ReplayVerdict.UNDETERMINED: 3}
+    raise typer.Exit(status[result.verdict])
 
 
 def _saved(name: str, result: AuditResult | CanaryResult, folder: Path, shown: Path) -> list[str]:
@@ -344,12 +417,44 @@ def with_symbols(text: str) -> str:
     return _AT.sub(lambda found: f" at {symbol(found[1])} = ", text)
 
 
-def in_shell(text: str, result: AuditResult | CanaryResult) -> str:
-    """Return a text that contains the printed result, with the verdict in the words of the shell."""
+def in_shell(text: str, result: AuditResult | CanaryResult, replay: str = "") -> str:
+    """Return a text that contains the printed result, with the verdict in the words of the shell.
+
+    The command `replay`, if there is one, takes the place of the call in Python, on a line that can be pasted.
+    """
     from ...audit.printing import verdict_text
 
-    details = [with_symbols(in_options(detail)) for detail in result.details]
-    return text.replace(str(result), verdict_text(with_symbols(result.headline), details), 1)
+    details = [with_symbols(in_options(detail)) for detail in result.details if not (replay and _IS_CALL.match(detail))]
+    command = f"\n  next: {replay}" if len(details) < len(result.details) else ""
+    return text.replace(str(result), verdict_text(with_symbols(result.headline), details) + command, 1)
+
+
+_IS_CALL = re.compile(r"next: replay\(")
+
+
+def _named(*values: Any) -> dict[str, Any]:
+    """Return the options that an audit and a replay have in common, in this order; None for those not given."""
+    names = ("x", "y", "epsilon", "delta", "mu", "rho", "adjacency", "distance", "output")
+    usual = {"delta": 0.0, "distance": 1}
+    return {name: None if value == usual.get(name) else value for name, value in zip(names, values, strict=True)}
+
+
+def _again(command: str, path: str, options: Mapping[str, Any]) -> str:
+    """Return a command line with the options of another one, quoted for the shell."""
+    given = [(f"--{name}", str(value).removesuffix(".0")) for name, value in options.items() if value is not None]
+    return shlex.join(["dpaudit", command, path, *itertools.chain.from_iterable(given)])
+
+
+def _as_json(dataset: Any) -> str | None:
+    """Return a dataset as the option --x takes it; None if JSON would make another one of it, or a long line."""
+    try:
+        text = json.dumps(dataset)
+    except (TypeError, ValueError, RecursionError):
+        return None
+    return text if json.loads(text) == dataset and len(text) <= _LONGEST else None
+
+
+_LONGEST = 400  # characters of a dataset in a command that is shown: a few lines
 
 
 def next_steps(result: AuditResult, *, is_searched: bool, out: object) -> list[str]:

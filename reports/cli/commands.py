@@ -62,7 +62,7 @@ _PACKAGE = str(__package__).rpartition(".reports")[0]
 _MODULES = {
     "experiments.commands": ("run", "list", "suite"),
     "reports.cli.report_commands": ("plan", "report", "compare", "schema"),
-    "reports.cli.audit_commands": ("audit", "canaries"),
+    "reports.cli.audit_commands": ("audit", "replay", "canaries"),
     "experiments.benchmarks.command": ("bench",),
 }
 """The commands of each module, which is named, not imported: `experiments` come after `reports`, and the benchmarks are
@@ -72,6 +72,7 @@ COMMANDS = {
     "list": "Show the experiments and their statements; experiments named by id, or `all`, are shown with their cases.",
     "plan": "Runs that detect an excess over a claim, and the excess that a number of runs detects.",
     "audit": "Audit a mechanism on a pair of datasets, or on the worst pair that a search finds.",
+    "replay": "Name the line that leaks: run a mechanism on x and on y with the same random values.",
     "canaries": "Audit one training run, from the scores of canaries that inclusion bits put in or left out.",
     "suite": "Audit every public mechanism, tool and model of the installed version of a library.",
     "report": "Write reports from saved results, by default report.html and report.md.",

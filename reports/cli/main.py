@@ -1,6 +1,6 @@
 """Entry point of the command line.
 
-``dpaudit run | list | audit | canaries | suite | plan | report | compare | schema | bench``
+``dpaudit run | list | audit | replay | canaries | suite | plan | report | compare | schema | bench``
 
 Imports are deferred: `--version` needs no other module, and a mistyped command or option is reported without the
 library.

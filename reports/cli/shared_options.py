@@ -29,6 +29,7 @@ CANARY_ANSWERS = ("both", "in", "out")
 CANARY_INCLUSION = ("independent", "fixed")
 CANARY_METHODS = ("auto", "betting", "counts", "steinke", "f-dp")
 FLOATING_POINT = ("warn", "test", "ignore")
+PRIMITIVES = ("numpy", "random", "scipy", "diffprivlib", "pydp", "opendp")
 HEALTH_CHECKS = (
     "duplicate-outputs", "nonstationary", "serial-dependence", "shared-randomness", "dataset-mutated", "equal-datasets",
     "constant-output", "no-power",
@@ -96,6 +97,11 @@ Epsilon = Annotated[float | None, optional("Claimed ε.")]
 Delta = Annotated[float, typer.Option(help="Claimed δ.")]
 Mu = Annotated[float | None, optional("Claimed μ, for Gaussian DP.")]
 Rho = Annotated[float | None, optional("Claimed ρ, for zero-concentrated DP.")]
+X = Annotated[str | None, optional("Dataset x: JSON, @file.json, @file.npy or @file.csv.")]
+Y = Annotated[str | None, optional("Dataset y, a neighbour of x.")]
+Relation = Annotated[str | None, one_of("Neighbour relation of the pair", ADJACENCIES)]
+Distance = Annotated[int, whole("Distance of the pair; above 1, the claim is that of group privacy.")]
+Part = Annotated[str | None, optional("Part of the output: a name, a path such as stats.mean, or a place.", "--output")]
 Alpha = Annotated[float, typer.Option(help="Allowed probability of refuting a correct mechanism.")]
 Power = Annotated[float, typer.Option(help=explained()["power"])]
 Detect = Annotated[float | None, optional(explained()["detect"])]
@@ -192,8 +198,8 @@ def adjacency_from_option(name: str | None) -> Adjacency | None:
 _SAME_NAME = (
     "adjacency", "alpha", "audits", "bins", "budget", "chunk_seconds", "delta", "detect", "distance", "epsilon",
     "floating_point", "guess", "guesses", "ignore", "inclusion", "jobs", "keep_datasets", "method", "minutes", "mu",
-    "name", "only", "out", "power", "probability", "q", "resume", "rho", "runs", "search_runs", "seconds", "seed",
-    "sequential", "title",
+    "name", "only", "out", "output", "power", "primitives", "probability", "q", "resume", "rho", "runs", "search_runs",
+    "seconds", "seed", "sequential", "title",
 )  # fmt: skip
 OPTIONS = {name: f"--{name.replace('_', '-')}" for name in _SAME_NAME} | {
     "command": "--program",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import hashlib
+import importlib
 import inspect
 import itertools
 import math
@@ -24,7 +25,7 @@ from ...audit.claims.claim import Claim, ClaimAtDistance
 from ...audit.clock import now
 from ...audit.datasets.description import difference_and_rows, summarise
 from ...audit.datasets.domains import Domain
-from ...audit.errors import AuditError, OptionError, StoreError, WriteError
+from ...audit.errors import AuditError, OptionError, StoreError, WriteError, described
 from ...audit.events.events import Event
 from ...audit.files import write_atomically
 from ...audit.known_options import refuse_unknown
@@ -211,8 +212,9 @@ _VERDICTS = {
     Equivalence.SHOWN: Verdict.NOT_REFUTED,
     Equivalence.INCONCLUSIVE: Verdict.INCONCLUSIVE,
 }
+_FLAG = "--dp-audit-explain"
 _BOUNDED = (
-    "  The counts refute the claim all the same. The recorded calls have noise enough on this path, so look at what "
+    "The counts refute the claim all the same. The recorded calls have noise enough on this path, so look at what "
     "the replay does not see: other paths, noise that is not drawn anew in each run, and floating-point leaks."
 )
 _OWN = ("audits", "accepted", "until", "up_to", "expect")  # options that no audit takes
@@ -514,9 +516,9 @@ class DPAudit:
             messages.append(f"{_instead_of(entry.expected)}{message}")
             has_pair = case.x is not None or case.y is not None
             is_open = entry.expected is None and is_news and has_pair
-            if self._session.explain and is_open and isinstance(entry.result, AuditResult):
-                text, table = _explanation(case, entry.result)
-                messages[-1] += f"\n{text}"
+            if is_open and isinstance(entry.result, AuditResult):
+                text, table = _explanation(case, entry.result, self._session.settings, is_asked=self._session.explain)
+                messages[-1] += text
                 self._session.entries[entry.name] = entry = replace(entry, replay=table)
         if self._session.compare is not None:
             messages += self._compared(before, entry)
@@ -574,8 +576,23 @@ def _words(value: Any) -> str:
     return text + "".join(f", {shorten(each)}" for each in named if isinstance(each, (int, float, str)))
 
 
-def _explanation(case: Case, result: AuditResult) -> tuple[str, ReplayTable | None]:
-    """Return what a replay shows on the pair of an audit: for its failure message, and as a table for its report."""
+def _explanation(
+    case: Case, result: AuditResult, settings: Settings, *, is_asked: bool
+) -> tuple[str, ReplayTable | None]:
+    """Return the lines of a failure message on a replay of the pair, and if one was asked for its table for the report.
+
+    Without the flag it is made where the audit ran in this process and may print what it found of the rows. A refuted
+    audit stops early: with its replay it takes no longer than one that passes, or twice its own time.
+    """
+    seconds = None
+    if not is_asked:
+        if not result.next_step.startswith("replay("):
+            return "", None
+        if case.options["jobs"] != 1 or case.options.get("keep_datasets") is False:
+            return f"\n  replay     {_FLAG} replays the pair, and names the line", None
+        importlib.import_module("scipy.stats")  # takes a second, which says nothing of the mechanism
+        asked = max((case.options.get("runs") or settings.runs) / max(result.runs, 1), 1.0)
+        seconds = min(asked * max(result.environment["seconds"], 1e-3), case.options.get("seconds") or math.inf)
     try:
         found = replay(
             case.mechanism,
@@ -585,13 +602,22 @@ def _explanation(case: Case, result: AuditResult) -> tuple[str, ReplayTable | No
             distance=result.pair.distance,
             output=case.options.get("output"),
             seed=result.seed,
+            seconds=seconds,
         )
-    except AuditError as error:
-        return f"  replay     not made: {visible(str(error), 1_000)}", None
-    first, *rest = (visible(line, 1_000) for line in str(found).splitlines())
-    if result.is_refuted and found.verdict is ReplayVerdict.BOUNDED:
-        rest.append(_BOUNDED)
-    return "\n".join([f"  replay     {first}", *(f"           {line}" for line in rest)]), found.tabulated()
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # also exit() or a skip of the audited code: the audit has failed all the same
+        late = f"not finished in {seconds or 0.0:.2g} s; {_FLAG} waits for it"
+        is_late = isinstance(error, AuditError) and "seconds" in error.facts
+        return f"\n  replay     {late if is_late else f'not made: {visible(described(error), 1_000)}'}", None
+    lines = [found.sentence]
+    if found.has_excess:
+        remedy = [f"next: {found.remedy}"] if found.remedy else []
+        lines = [found.headline, *(line for line in found.details if not line.startswith("next: ")), *remedy]
+    elif is_asked and found.verdict is ReplayVerdict.BOUNDED:
+        lines.append(_BOUNDED)
+    text = "\n             ".join(visible(line, 1_000) for line in lines)
+    return f"\n  replay     {text}", found.tabulated() if is_asked else None
 
 
 def _acceptance(marked: Mapping[str, Any]) -> Accepted | None:

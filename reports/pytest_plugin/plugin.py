@@ -58,7 +58,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         ("scripts", "DIR", "Write a script for every violation to DIR; it has the rows of both datasets."),
     ):
         group.addoption(f"--dp-audit-{name}", metavar=metavar, help=text)
-    group.addoption("--dp-audit-explain", action="store_true", help="Replay the pair of a refuted audit, line by line.")
+    explain = "Replay the pair of every refuted audit, however long that takes; the report has its calls."
+    group.addoption("--dp-audit-explain", action="store_true", help=explain)
     group.addoption("--dp-audit-skip", action="store_true", help="Skip the tests that use dp_audit.")
     group.addoption("--dp-audit-only", action="store_true", help="Run only tests that can request dp_audit.")
     parser.addini("dp_audit_store", "Folder for the draws of unfinished audits (default: none).", default="")

@@ -112,7 +112,7 @@ class AuditSession:
     report: Path | None = None
     scripts: Path | None = None
     store: Path | None = None
-    explain: bool = False  # whether the message of a refuted audit has a replay of its pair
+    explain: bool = False  # whether every refuted audit is replayed, and its report has the calls
     save: str | None = None  # baseline to write
     compare: str | None = None  # baseline to compare with
     n_workers: int = 1

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 import json
 import math
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from dpaudit import AddRemove, ApproxDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP, noise_primitive, replay
-from dpaudit.audit.errors import AdjacencyError, ExcessError, OptionError
+from dpaudit.audit.errors import AdjacencyError, ExcessError, MechanismError, OptionError
 from dpaudit.audit.replay.replay_result import FindingKind, ReplayVerdict
 from dpaudit.results import ReplayResult
 
@@ -377,10 +379,11 @@ def test_an_answer_and_a_scale_that_both_depend_on_the_data():
 
 def test_words_of_results():
     far = run(lambda rows, rng: rng.laplace(len(rows)), [1.0] * 3, [1.0], adjacency="add-remove", distance=2)
-    assert (
-        "UNDETERMINED: loss at most 2 in 1 call, claimed 1-DP at distance 2; not shown to be within the claim"
-        in str(far)
+    assert str(far) == (
+        "UNDETERMINED  <lambda>: loss at most 2 in 1 call, claimed 1-DP at distance 2\n"
+        "  open: not shown to be within the claim"
     )
+    assert far.sentence.endswith(" at distance 2; not shown to be within the claim")
 
     def one_of_ten(rows, rng):
         odds = np.ones(10)
@@ -388,4 +391,66 @@ def test_words_of_results():
         return int(rng.choice(10, p=odds / odds.sum()))
 
     found = str(run(one_of_ten, [1.0] * 3, [1.0] * 2, 0.1))
-    assert "outcome 7 has probability 0.3077 on x and 0.25 on y; worst-case loss 0.207639" in found
+    assert found.startswith("EXCESS  one_of_ten: worst-case loss 0.207639, claimed 0.1 (one path)\n")
+    assert "outcome 7 has probability 0.3077 on x and 0.25 on y\n" in found
+
+
+SUMMED = [1.0, 3.0], [1.0]
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "claim", "remedy"),
+    [
+        (lambda rows, rng: rng.laplace(sum(rows), 2.0), PureDP(0.7), "scale 4.29 is needed for 0.7-DP"),
+        (lambda rows, rng: sum(rows) + rng.logistic(scale=2.0), PureDP(0.5), "scale 6 is needed for 0.5-DP"),
+        (lambda rows, rng: rng.normal(sum(rows), 2.0), GaussianDP(0.5), "scale 6 is needed for 0.5-GDP"),
+        (lambda rows, rng: rng.normal(sum(rows), 2.0), ZeroConcentratedDP(0.5), "scale 3 is needed for 0.5-zCDP"),
+        (lambda rows, rng: rng.normal(sum(rows), 2.0), PureDP(0.5), ""),
+        (lambda rows, rng: rng.laplace([sum(rows), 0], [2, 1]), PureDP(0.5), "3 times this scale is needed for 0.5-DP"),
+        (
+            lambda rows, rng: (rng.laplace(sum(rows), 2.0), rng.laplace(len(rows), 2.0)),
+            PureDP(1.0),
+            "scale 6 is needed for 1-DP, as the other call loses 0.5",
+        ),
+        (
+            lambda rows, rng: (rng.laplace(sum(rows), 2.0), rng.laplace(len(rows), 1.0)),
+            PureDP(1.0),
+            "the losses of 2 calls add up to 2.5, claimed 1; give each line a share of the claim",
+        ),
+        (
+            lambda rows, rng: (rng.laplace(sum(rows), 2.0), rng.normal(len(rows), 9.0)),
+            PureDP(1.0),
+            "the losses of 2 calls are infinite, claimed 1; give each line a share of the claim",
+        ),
+        (lambda rows, rng: rng.laplace(sum(rows), 2.0), PureDP(0.0), ""),
+    ],
+)
+def test_an_excess_says_what_noise_it_needs(mechanism, claim, remedy):
+    """The scale is move/ε for tails of that slope, move/μ and move/√(2ρ) for normal noise."""
+    result = run(mechanism, *SUMMED, claim)
+    first = next(found for found in result.findings if found.is_excess)
+    assert first.remedy == remedy
+    assert result.next_step == "; ".join(filter(None, (remedy, "confirm with check on this pair")))
+
+
+def test_losses_that_add_up_name_the_line_of_the_largest():
+    def twice(rows, rng):
+        small = rng.laplace(len(rows), 2.0)
+        return small, rng.laplace(len(rows), 1.25), rng.laplace(len(rows), 5.0)
+
+    result = run(twice, *SUMMED, PureDP(1.0))
+    line = twice.__code__.co_firstlineno + 2
+    assert result.headline.endswith(": 3 calls together: epsilon >= 1.5 on this path, claimed 1-DP (one path)")
+    assert f"/{Path(__file__).name}:{line} in twice: loss at most 1" in result.remedy
+    assert result.remedy.startswith("give each line a share of the claim; the largest is at ")
+
+
+def test_a_replay_that_takes_longer_than_its_time_limit(monkeypatch):
+    clock = itertools.count()
+    monkeypatch.setattr("dpaudit.audit.replay.recorded_run.now", lambda: float(next(clock)))
+    with pytest.raises(MechanismError, match="took longer than seconds=5; allow more seconds") as raised:
+        run(lambda rows, rng: rng.laplace(sum(rows), 2.0), seconds=5.0)
+    assert raised.value.facts["seconds"] == 5.0
+    assert next(clock) < 20
+    with pytest.raises(OptionError, match="is not a time limit"):
+        run(lambda rows, rng: rng.laplace(), seconds=-1.0)

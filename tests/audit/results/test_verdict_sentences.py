@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -14,6 +15,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dpaudit import ApproxDP, GaussianDP, PrivacyProfile, PureDP, RenyiDP, TradeOffCurve, Verdict, ZeroConcentratedDP
+from dpaudit.audit.datasets.adjacency import NAMED
 from dpaudit.audit.events.events import Intervals
 from dpaudit.audit.inference.event_test import Counts
 from dpaudit.audit.inference.guess_test import Guesses
@@ -253,13 +255,16 @@ def test_a_rough_estimate_is_shown_only_if_it_exceeds_the_claim(estimate):
 def test_a_refutation_is_followed_by_a_replay_of_the_code():
     code = Provenance(where="mine:m", fingerprint="0" * 16)
     for claim, said in (
-        (PureDP(0.5), "claim=0.5"), (ApproxDP(1.0, 1e-5), "claim=(1, 1e-05)"), (GaussianDP(1.0), "claim=claim"),
-        (PureDP(0.5).group(2), "claim=0.5, distance=2"),
+        (PureDP(0.5), "claim=0.5"), (ApproxDP(1.0, 1e-5), "claim=(1, 1e-05)"),
+        (GaussianDP(1.0), "claim=GaussianDP(mu=1.0)"), (PureDP(0.5).group(2), "claim=0.5, distance=2"),
     ):  # fmt: skip
         result = audited(claim, bound=2.0 * claim.parameter, provenance=code)
         assert result.next_step == f"replay(m, x, y, {said}) looks for the line that leaks"
         assert str(result).endswith(f"\n  next: {result.next_step}")
     assert "replay(mechanism, x, y" in audited(PureDP(1.0), bound=2.0, provenance=code, mechanism="a b").next_step
+    pair = replace(audited(PureDP(1.0), bound=2.0).pair, adjacency=str(NAMED["add-remove"]))
+    part = audited(PureDP(1.0), bound=2.0, provenance=code, mechanism='m, output "total"', pair=pair)
+    assert part.next_step.startswith('replay(m, x, y, claim=1, adjacency="add-remove", output="total") looks')
     for other in (None, Provenance(where="mine:f"), Provenance(where="mine.program:Program", fingerprint="0" * 16)):
         assert audited(PureDP(1.0), bound=2.0, provenance=other).next_step == ""
     assert audited(PureDP(1.0), bound=1.001, provenance=code).next_step == "", "which is to be audited again"

@@ -13,12 +13,13 @@ import typer
 from dpaudit.audit.canaries.plan_canaries import METHODS
 from dpaudit.audit.errors import OptionError
 from dpaudit.audit.health.findings import HealthCheck
+from dpaudit.audit.replay.registered import registered_names
 from dpaudit.experiments import commands
 from dpaudit.experiments.library_suites.library_names import LIBRARIES
 from dpaudit.experiments.suite.run_suite import all_experiments
 from dpaudit.reports.cli import audit_commands, report_commands
 from dpaudit.reports.cli.commands import command_line
-from dpaudit.reports.cli.shared_options import CANARY_METHODS, HEALTH_CHECKS, whole_number
+from dpaudit.reports.cli.shared_options import CANARY_METHODS, HEALTH_CHECKS, PRIMITIVES, whole_number
 
 
 def test_the_list_of_commands_shows_their_first_sentences():
@@ -35,7 +36,8 @@ def test_whole_numbers_may_have_underscores_or_an_exponent():
     for text in ("many", "", "1.5", "1e-1", "nan", "inf", "1e200", "9" * 5_000):
         with pytest.raises(typer.BadParameter, match="is not a whole number"):
             whole_number(text)
-    for function in (audit_commands.audit, audit_commands.canaries, report_commands.plan, commands.run, commands.suite):
+    own = (audit_commands.audit, audit_commands.replay, audit_commands.canaries)
+    for function in (*own, report_commands.plan, commands.run, commands.suite):
         for name, hint in get_type_hints(function, include_extras=True).items():
             kind, *extras = get_args(hint) or (None,)
             if {int, list[int]} & {kind, *get_args(kind)}:
@@ -51,6 +53,7 @@ def test_known_names_are_those_of_the_suite():
     assert [case.name for case in reference.cases] == list(commands.REFERENCE_CASES)
     assert [check.value for check in HealthCheck] == list(HEALTH_CHECKS)
     assert CANARY_METHODS == METHODS
+    assert set(registered_names()) == set(PRIMITIVES)
     assert set(commands.LIBRARIES) == set(LIBRARIES)
 
 
@@ -68,9 +71,10 @@ def test_benchmarks_are_offered_where_they_are(monkeypatch, capsys):
 
 
 COMPLETED = {
-    "dpaudit re": ["report"],
+    "dpaudit re": ["replay", "report"],
     "dpaudit bench de": ["detection"],
     "dpaudit audit --adjacency re": ["replace"],
+    "dpaudit replay --primitives n": ["numpy"],
     "dpaudit audit --epsi": ["--epsilon"],
     "dpaudit run E1": ["E1", "E10"],
     "dpaudit run laplace-h": ["laplace-half-noise"],

@@ -66,7 +66,7 @@ def test_no_message_of_an_audit_keeps_a_parameter_that_is_an_option():
 def test_every_option_named_exists():
     group = command_line()
     known = set()
-    for name in ("audit", "canaries", "suite", "plan", "run", "bench", "report"):
+    for name in ("audit", "replay", "canaries", "suite", "plan", "run", "bench", "report"):
         command = group.get_command(None, name)
         parts = command.commands.values() if hasattr(command, "commands") else [command]
         known |= {option for part in parts for param in part.params for option in param.opts}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 
@@ -226,15 +227,73 @@ def test_an_undetermined_replay_passes_with_a_warning(project):
     assert "UserWarning: replay of <lambda>: UNDETERMINED" in text_of(found)
 
 
+EXPLAINED = """
+import os
+import pytest
+
+def vectorised(rows, size, rng):
+    return len(rows) + rng.laplace(scale=0.5, size=size)
+
+def stops(rows, rng, made=[]):
+    made.append(0)
+    if len(made) > 1_300:
+        pytest.skip("used up")
+    return len(rows) + rng.laplace(scale=0.5)
+
+def breaks(rows, rng):
+    if type(rng).__module__.startswith("dpaudit"):
+        raise SystemExit("not recorded")
+    return len(rows) + rng.laplace(scale=0.5)
+
+def slow(rows, rng):
+    if type(rng).__module__.startswith("dpaudit"):
+        import dpaudit.audit.replay.recorded_run as recorded
+        recorded.now = lambda: 1e9
+    return len(rows) + rng.laplace(scale=0.5)
+
+def outside(rows):
+    return int.from_bytes(os.urandom(1), "big") % 2 + len(rows)
+
+@pytest.mark.parametrize("mechanism", [vectorised, stops, breaks, outside, slow])
+def test_it(dp_audit, mechanism):
+    dp_audit(mechanism, [1], [], claim=1.0, runs=600, sequential=False, alpha=1e-6)
+
+@pytest.mark.parametrize("options", [{"jobs": 2}, {"keep_datasets": False}, {"expect": "refuted"}])
+def test_not_replayed(dp_audit, options):
+    dp_audit(vectorised, [1], [], claim=1.0, runs=600, sequential=False, alpha=1e-6, **options)
+"""
+
+
+def test_a_failure_explains_itself_if_a_replay_takes_no_longer_than_the_audit(project, monkeypatch):
+    project.makepyfile(test_explained=EXPLAINED)
+    monkeypatch.setattr("dpaudit.audit.replay.recorded_run.now", lambda: 0.0)
+    found = run(project)
+    found.assert_outcomes(failed=7, passed=1)
+    shown = re.sub(r"finished in \S+ s", "finished in time", messages(found))
+    assert re.findall("^ +replay +(.*)$", shown, re.MULTILINE) == [
+        "EXCESS  vectorised: worst-case loss 2, claimed 1 (one path)",
+        "not made: Skipped: used up",
+        "not made: SystemExit: not recorded",
+        "UNDETERMINED: neither an excess nor a bound in 0 calls, claimed 1-DP; unrecorded: entropy of the operating "
+        "system is read",
+        "not finished in time; --dp-audit-explain waits for it",
+        "--dp-audit-explain replays the pair, and names the line",
+        "--dp-audit-explain replays the pair, and names the line",
+    ]
+    assert messages(found).count("REFUTED") == 7
+
+
 def test_a_failure_names_the_line_and_a_report_has_the_table_of_calls(project):
     project.makepyfile(test_lines=REPLAYED)
     found = run(project, "--dp-audit-explain", "--dp-audit-budget=3e-5", "--dp-audit-report=audits.json")
     found.assert_outcomes(failed=3)
     shown = messages(found)
     line = f"{LINE}: Generator.laplace: its location moved by "
-    assert shown.count("EXCESS: 1 finding in 2 calls, claimed 1-DP (one path; confirm with check)") == 2
-    assert f"  finding: {line}4, with laplace noise of scale 2; worst-case loss 2, claimed 1" in shown
-    assert shown.count(f"{line}5, with laplace noise of scale 2; worst-case loss 2.5, claimed 1") == 1
+    assert "EXCESS  noisy_mean: worst-case loss 2, claimed 1 (one path)" in shown
+    assert 'EXCESS  noisy_mean, output "total": worst-case loss 2.5, claimed 1 (one path)' in shown
+    assert f"  {line}4, with laplace noise of scale 2\n" in shown
+    assert shown.count(f"{line}5, with laplace noise of scale 2\n") == 1
+    assert "next: scale 8 is needed for 1-DP, as the other call loses 0.5" in shown
     assert shown.count(SOURCE) == 2
     assert "  seed    7" in shown
     assert "replay     UNDETERMINED: neither an excess nor a bound" in shown, "what is not recorded is said"

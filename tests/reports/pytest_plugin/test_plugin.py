@@ -29,7 +29,7 @@ def test_a_broken_mechanism_fails_and_a_good_one_passes_with_seeds_that_follow_f
         "REFUTED  bad: epsilon ",
         "(99.999% confidence)",
         " incorrect guesses in ",
-        "next: replay(bad, x, y, claim=1) looks for the line that leaks",
+        'next: replay(bad, x, y, claim=1, adjacency="add-remove") looks for the line that leaks',
         "claim      1-DP, add/remove one row, distance 1",
         " times on ",
         "1 row only in x",
