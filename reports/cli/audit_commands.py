@@ -6,7 +6,6 @@ Verdicts are shown with symbols and options in place of names in Python, and wit
 
 from __future__ import annotations
 
-import itertools
 import json
 import math
 import re
@@ -71,7 +70,7 @@ def audit(
         str | None,
         typer.Argument(metavar="[MODULE:OBJECT]", help="Mechanism, as package.module:object.", show_default=False),
     ] = None,
-    program: Annotated[str | None, optional("Program to audit instead of an object, with its arguments.")] = None,
+    program: Annotated[str | None, optional("Command to audit, such as './count {input.csv}'.")] = None,
     x: X = None,
     y: Y = None,
     search: Annotated[
@@ -125,8 +124,9 @@ def audit(
 
     Example: `dpaudit audit mycode.counts:noisy_count --x '[1, 1, 1]' --y '[1, 1]' --epsilon 1 --adjacency add-remove`
 
-    With --search mycode.counts:domain, the audit uses the worst of many pairs. With --program "./count 0.5" the
-    mechanism is a program in any language; docs/guides/program.md describes its requests and answers.
+    With --search mycode.counts:domain, the audit uses the worst of many pairs. With --program "Rscript count.R
+    {input.csv}" --x x.csv --y y.csv the mechanism is a command that is run once for each run; docs/guides/program.md
+    describes the placeholders.
 
     Ctrl-C stops after the current batch; the verdict of a sequential audit at that point is valid and is shown. With
     --out, all draws are kept, and the same command with --resume continues.
@@ -143,9 +143,10 @@ def audit(
     check_choices(ignore or [], HEALTH_CHECKS, "--ignore")
     check_choices([floating_point], FLOATING_POINT, "--floating-point")
     folder = None if out is None else path_of(out)  # the audited code may change the working folder
-    pair = [None if text is None else read_dataset(text, option) for text, option in ((x, "--x"), (y, "--y"))]
+    mechanism, label, readers = _mechanism(path, program)
+    texts = ((x, "--x"), (y, "--y"))
+    pair = [None if text is None else read_dataset(text, option, readers=readers) for text, option in texts]
     named = _named(x, y, epsilon, delta, mu, rho, adjacency, distance, output)
-    mechanism, label = _mechanism(path, program)
     label = label if name is None else name
     options = dict[str, Any](
         claim=claim, adjacency=adjacency_from_option(adjacency), distance=distance, output=output, runs=runs,
@@ -290,13 +291,14 @@ def _status(result: AuditResult | CanaryResult) -> int:
     return {Verdict.NOT_REFUTED: 0, Verdict.REFUTED: 1, Verdict.INCONCLUSIVE: 3}[result.verdict]
 
 
-def _mechanism(path: str | None, program: str | None) -> tuple[Any, str]:
-    """Return the named mechanism and its label."""
+def _mechanism(path: str | None, program: str | None) -> tuple[Any, str, dict[str, Any]]:
+    """Return the named mechanism, its label, and what reads the datasets of a program that takes files."""
     from .dataset_arguments import import_object
 
     if program is None:
-        return import_object(str(path)), str(path)
+        return import_object(str(path)), str(path), {}
     from ...mechanisms.adapters import Program
+    from ...mechanisms.adapters.data_files import READERS
 
     try:
         words = shlex.split(program)
@@ -304,7 +306,8 @@ def _mechanism(path: str | None, program: str | None) -> tuple[Any, str]:
         raise OptionError(
             f"--program {program!r} cannot be split into words ({error}); check its quotes.", program=program
         ) from error
-    return Program(words), program
+    found = Program(words)
+    return found, program, READERS if found.takes_files else {}
 
 
 def canaries(
@@ -441,8 +444,11 @@ def _named(*values: Any) -> dict[str, Any]:
 
 def _again(command: str, path: str, options: Mapping[str, Any]) -> str:
     """Return a command line with the options of another one, quoted for the shell."""
-    given = [(f"--{name}", str(value).removesuffix(".0")) for name, value in options.items() if value is not None]
-    return shlex.join(["dpaudit", command, path, *itertools.chain.from_iterable(given)])
+    words = ["dpaudit", command, path]
+    for name, value in options.items():
+        if value is not None:
+            words += [f"--{name}", str(value).removesuffix(".0") if isinstance(value, float) else str(value)]
+    return shlex.join(words)
 
 
 def _as_json(dataset: Any) -> str | None:

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from ...audit.errors import DatasetError, OptionError, UnknownNameError, described
 from ...audit.files import regular
 from ...audit.printing import did_you_mean
-from .shared_options import streams_kept
+from .shared_options import names_file, streams_kept
 
 Array = npt.NDArray[np.float64]
 
@@ -62,11 +62,9 @@ def shown(text: str) -> str:
 
 
 def _remedy(text: str) -> str:
-    """Return the likely remedy: a file, or Python in place of JSON."""
+    """Return the likely remedy: Python in place of JSON, or a file."""
     if not text.strip():
         return "the text is empty; write JSON such as [1, 0, 2]"
-    if Path(text).suffix in (".json", ".npy", ".csv"):
-        return f"for a file write @{text}"
     try:
         value = ast.literal_eval(text)
         meant = "" if isinstance(value, (int, float, complex)) else json.dumps(value, allow_nan=False)
@@ -74,29 +72,31 @@ def _remedy(text: str) -> str:
         meant = ""
     if 0 < len(meant) <= _SHOWN:
         return f"in JSON this is {meant}"
-    return "use JSON such as [1, 0, 2], or @file.json with the @"
+    return "use JSON such as [1, 0, 2], or the name of a file, such as x.csv"
 
 
-def read_dataset(text: str, option: str = "--x") -> Any:
-    """Return a dataset from JSON text, or from ``@file.json``, ``@file.npy`` or ``@file.csv``.
+def read_dataset(text: str, option: str = "--x", *, readers: Mapping[str, Callable[[Path], Any]] | None = None) -> Any:
+    """Return a dataset from JSON text, or from a file; an @ before its name is left out.
 
     JSON gives Python lists and numbers, and ``.npy`` an array (never a pickle). A ``.csv`` of numbers gives an array,
     without a first line of names, with NaN for an empty cell; any other ``.csv`` gives a list of dicts of strings,
-    keyed by the first line.
+    keyed by the first line. `readers` read other endings, or these in another way.
     """
-    if not text.startswith("@"):
+    if not names_file(text):
         return read_json(text, f"{option} {shown(text)}")
-    return _read(Path(text[1:]), {".json": _read_json, ".npy": _read_npy, ".csv": _read_csv})
+    known = {".json": _read_json, ".npy": _read_npy, ".csv": _read_csv}
+    return _read(Path(text.removeprefix("@")), known | dict(readers or {}))
 
 
 def _read(path: Path, readers: Mapping[str, Callable[[Path], Any]]) -> Any:
     """Return what the reader of the file's ending makes of a file."""
-    if path.suffix not in readers:
+    ending = "/" if path.is_dir() else path.suffix
+    if ending not in readers:
         *others, last = readers
         hint = near_file(path, readers) or "."
         raise _unusable(path, f" has an unknown ending; use {', '.join(others)} or {last}{hint}")
     try:
-        return readers[path.suffix](path)
+        return readers[ending](path)
     except FileNotFoundError as error:
         raise _unusable(path, f" cannot be read: {no_such_file(path, readers)}") from error
     except DatasetError:

@@ -97,7 +97,7 @@ Epsilon = Annotated[float | None, optional("Claimed ε.")]
 Delta = Annotated[float, typer.Option(help="Claimed δ.")]
 Mu = Annotated[float | None, optional("Claimed μ, for Gaussian DP.")]
 Rho = Annotated[float | None, optional("Claimed ρ, for zero-concentrated DP.")]
-X = Annotated[str | None, optional("Dataset x: JSON, @file.json, @file.npy or @file.csv.")]
+X = Annotated[str | None, optional("Dataset x: JSON, or a file: .json, .npy or .csv.")]
 Y = Annotated[str | None, optional("Dataset y, a neighbour of x.")]
 Relation = Annotated[str | None, one_of("Neighbour relation of the pair", ADJACENCIES)]
 Distance = Annotated[int, whole("Distance of the pair; above 1, the claim is that of group privacy.")]
@@ -143,6 +143,17 @@ def say(text: str) -> None:
     typer.echo(text, err=True)
 
 
+def names_file(dataset: str) -> bool:
+    """Whether a dataset in an argument is a file or a folder; no JSON ends as their names do.
+
+    Examples
+    --------
+    >>> names_file("data/x.csv"), names_file("tables/"), names_file("[1, 2.5]"), names_file("2.5")
+    (True, True, False, False)
+    """
+    return dataset.startswith("@") or re.search(r"(\.[A-Za-z]\w*|/)$", dataset) is not None
+
+
 def environment_of_command() -> dict[str, Any]:
     """Return the command line without its datasets, the machine, the time, and the auditor if one is named."""
     from ...audit.records.json_codec import this_moment
@@ -151,7 +162,7 @@ def environment_of_command() -> dict[str, Any]:
     for before, word in zip(["", *words], words, strict=False):
         option, equals, value = word.partition("=")
         start, value = (f"{option}=", value) if equals and option in ("--x", "--y") else ("", word)
-        is_dataset = (start or before in ("--x", "--y")) and not value.startswith("@")
+        is_dataset = (start or before in ("--x", "--y")) and not names_file(value)
         shown.append(f"{start}…" if is_dataset and "--keep-datasets" not in words else word)
     by = next((name for variable in _AUDITOR if (name := os.environ.get(variable))), None)
     told = {"command": " ".join(shown), "machine": platform.platform(), "started": this_moment()}

@@ -26,7 +26,8 @@ from dpaudit.audit.errors import DatasetError, MechanismError, OptionError
 from dpaudit.audit.sampling.sampler import as_sampler
 from dpaudit.mechanisms.adapters import Program
 from dpaudit.mechanisms.adapters import program as programs
-from dpaudit.mechanisms.adapters.program import AnswerError, read_array, read_header, request_line
+from dpaudit.mechanisms.adapters.data_files import OutputError
+from dpaudit.mechanisms.adapters.program import read_array, read_header, request_line
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "programs"
 X, Y = [1.0, 2.0, 3.0], [1.0, 2.0]
@@ -88,6 +89,7 @@ def test_the_example_keeps_its_claim_and_breaks_it_with_too_little_noise(c_count
         ("[4611686018427387904]", None),  # 2**62, whose neighbours a double does not hold
         ('["ä", null, true]', None),
         ('[[1, ["a", null]], []]', None),
+        ('[{"n": 1.5}, {}]', None),
     ],
 )
 def test_what_json_holds_is_an_output_and_numbers_of_one_type_are_an_array(line, dtype):
@@ -174,7 +176,7 @@ def test_a_forked_process_leaves_the_programs_of_its_parent_alone():
 @pytest.mark.parametrize(
     ("dataset", "message"),
     [
-        ({"rows": {1, 2}}, r"dataset\['rows'\] is a set, which JSON cannot hold"),
+        ({"rows": {1, 2}}, r"dataset\['rows'\] is a set, which no file can hold"),
         ({1: 2}, "dataset is a dict with keys other than strings"),
         (b"x", "dataset is a bytes"),
     ],
@@ -311,7 +313,6 @@ MISBEHAVING = {
         (b"hello", "answered 'hello', which is not JSON"),
         (b"7", "answered '7', which is not an array"),
         (b"[1, 2, 3, 4]", "answered 4 outputs"),
-        (b"[{}, {}, {}]", "an object as an output"),
         (b"[" * 10**6, "nested too deeply"),
         (b"[" + b"9" * 10**4 + b"]", "not JSON"),
         (b'["\xff"]', "which is not UTF-8"),
@@ -323,7 +324,7 @@ MISBEHAVING = {
     ],
 )
 def test_an_answer_that_breaks_the_protocol_is_named(line, message):
-    with pytest.raises(AnswerError, match=message):
+    with pytest.raises(OutputError, match=message):
         (read_header if line.startswith(b"{") else read_array)(line, 3)
 
 

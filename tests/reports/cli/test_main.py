@@ -90,6 +90,27 @@ def test_a_program_is_audited_under_its_name(run, tmp_path):
     assert (status, bool(re.match("REFUTED  .*count.py: ε ≥ 1.", out))) == (1, True)
 
 
+@pytest.mark.skipif(os.name != "posix", reason="programs need POSIX pipes")
+def test_a_program_that_takes_files_gets_their_text(run, tmp_path):
+    """Names of columns and digits as in the file, also of a table without rows, and a folder of tables."""
+    (tmp_path / "x.csv").write_text("age,city\n031,Bern\n3.50,\n")
+    (tmp_path / "y.csv").write_text("age,city\n031,Bern\n")
+    command = ["--program", "awk '{ print (NR > 2 ? 3 : 1), $0 }' {input.csv} > {output.txt}", "--epsilon", "1"]
+    status, out, _ = run("audit", *command, "--x", "x.csv", "--y", "y.csv", "--runs", "40", "--out", "report")
+    assert (status, "1 row only in x, 0 only in y" in out) == (1, True)
+    text = (tmp_path / "report" / "results.json").read_text()
+    assert "--x x.csv --y y.csv" in text
+    assert "1 age,city\\n1 031,Bern\\n3 3.50," in text
+    for name in ("x", "y"):
+        (tmp_path / name).mkdir()
+        (tmp_path / f"{name}.csv").rename(tmp_path / name / "people.csv")
+    command[1] = "wc -l < {input.csv}"
+    status, _, error = run("audit", *command, "--x", "x/", "--y", "y/", "--runs", "40")
+    assert (status, "the dataset is a dict and not a table" in error) == (2, True)
+    command[1] = "awk 'END { print NR }' {input/}people.csv"
+    assert run("audit", *command, "--x", "x/", "--y", "y/", "--runs", "40")[0] == 1
+
+
 def test_debug_shows_the_traceback(run):
     status, _, err = run("audit", "mine:nothing", *OWN, "--epsilon", "1", "--debug")
     assert status == 2

@@ -75,8 +75,11 @@ MISTAKES = {
         'DatasetError: --x "[\'a\']" is not JSON (character 2: Expecting value); in JSON this is ["a"].'
     ),
     f"{AUDIT} --x '[]' --y '[1' {CLAIM}": "DatasetError: --y '[1' is not JSON (character 3: ",
-    f"{AUDIT} --x people.csv --y '[]' {CLAIM}": (
-        "DatasetError: --x 'people.csv' is not JSON (character 1: Expecting value); for a file write @people.csv."
+    f"{AUDIT} --x people --y '[]' {CLAIM}": (
+        "DatasetError: --x 'people' is not JSON (character 1: Expecting value); use JSON such as [1, 0, 2], or the name"
+    ),
+    f"{AUDIT} --x people.csw --y '[]' {CLAIM}": (
+        "DatasetError: people.csw has an unknown ending; use .json, .npy or .csv; did you mean 'people.csv'?"
     ),
     f"{AUDIT} --x @peple.csv --y '[]' {CLAIM}": (
         "DatasetError: peple.csv cannot be read: the file does not exist; did you mean 'people.csv'?"
