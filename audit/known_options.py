@@ -65,8 +65,6 @@ def with_known_options(more: Mapping[str, Any] | None = None) -> Callable[[Calla
     it. None is allowed where it is the default; then the option has the value of `settings`, if these set it. A seed
     with a default may be None, too.
 
-    Examples
-    --------
     >>> @with_known_options()
     ... def audit(mechanism, *, alpha=0.05):
     ...     return alpha

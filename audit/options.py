@@ -257,8 +257,6 @@ def checked(name: str, value: Any, *, or_none: bool = False) -> Any:
 
     None is returned as it is if `or_none`.
 
-    Examples
-    --------
     >>> checked("runs", 1000.0)
     1000
     >>> checked("sequential", "no")

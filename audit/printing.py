@@ -14,8 +14,6 @@ _LINE = 120  # characters of a line of a verdict
 def rounded_down(limit: float, digits: int = 4) -> float:
     """Return a lower limit rounded down to `digits` significant digits.
 
-    Examples
-    --------
     >>> rounded_down(1.10562), rounded_down(0.99996), rounded_down(0.5), rounded_down(-0.99996)
     (1.105, 0.9999, 0.5, -1.0)
     """
@@ -29,8 +27,6 @@ def rounded_down(limit: float, digits: int = 4) -> float:
 def rounded_up(limit: float, digits: int = 4) -> float:
     """Return an upper limit rounded up to `digits` significant digits.
 
-    Examples
-    --------
     >>> rounded_up(1.10512), rounded_up(0.99996)
     (1.106, 1.0)
     """
@@ -42,8 +38,6 @@ def shorten(value: Any) -> str:
 
     Only the beginning of a long text or sequence is looked at.
 
-    Examples
-    --------
     >>> shorten("a" * 10**6) == "'" + "a" * 78 + "…"
     True
     """
@@ -61,8 +55,6 @@ def shorten(value: Any) -> str:
 def one_line(text: str, limit: int = _SHOWN) -> str:
     """Return a text on one line, of which the middle is cut if it has more than `limit` characters.
 
-    Examples
-    --------
     >>> one_line("a\\n  name"), one_line("score(1, 2, 3) >= 0.5", 16)
     ('a name', 'score(1, 2…= 0.5')
     """
@@ -74,8 +66,6 @@ def one_line(text: str, limit: int = _SHOWN) -> str:
 def counted(number: int, noun: str) -> str:
     """Return a number with its noun.
 
-    Examples
-    --------
     >>> counted(1, "pair"), counted(1_024, "entry")
     ('1 pair', '1,024 entries')
     """
@@ -106,8 +96,6 @@ def did_you_mean(name: str, known: Iterable[str], *, before: str = "; ", otherwi
 def percent(probability: float) -> str:
     """Format a probability as a percentage that keeps its digits near 100%.
 
-    Examples
-    --------
     >>> percent(0.95), percent(1 - 1e-7)
     ('95%', '99.99999%')
     """
@@ -125,8 +113,6 @@ def verdict_text(sentence: str, remarks: Iterable[str]) -> str:
     Lines of the sentence end after semicolons and closing brackets; a part that is longer than a line ends after commas
     and before brackets too. Further lines are indented, as are remarks. A longer word keeps a line for itself.
 
-    Examples
-    --------
     >>> print(verdict_text("REFUTED: epsilon >= 2, claimed 1 (95% confidence)", ["note: a remark"]))
     REFUTED: epsilon >= 2, claimed 1 (95% confidence)
       note: a remark

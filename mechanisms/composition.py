@@ -68,9 +68,7 @@ def columns(outputs: npt.ArrayLike) -> npt.NDArray[Any]:
 
 
 def side_by_side(distributions: Iterable[Distribution]) -> ProductDistribution:
-    """Return the distribution of independent outputs in one row; a vector with dependent coordinates raises an
-    `OptionError`.
-    """
+    """Return the distribution of independent outputs in one row; refuses vectors with dependent coordinates."""
     marginals: list[ScalarDistribution] = []
     for distribution in distributions:
         marginals += getattr(distribution, "marginals", [distribution])
@@ -420,10 +418,7 @@ class GroupPrivacy:
         ApproxDP(self.epsilon, self.delta, self.bound_on)
 
     def __call__(self, distance: float) -> Claim:
-        """Return the claim at this distance, rounded up to whole steps.
-
-        A distance that is not positive and finite, or at which delta reaches 1, raises a `ClaimError`.
-        """
+        """Return the claim at this distance, rounded up to whole steps; refuses one at which delta reaches 1."""
         check_value("distance", distance, 0 < distance < math.inf, "is not the size of a group; use 1, 2, ….")
         k = math.ceil(distance)
         if self.delta == 0:

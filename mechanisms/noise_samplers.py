@@ -160,10 +160,7 @@ def two_sided_geometric(scale: float, size: int, rng: np.random.Generator) -> In
 
 @noise_primitive("discrete", probabilities="probabilities", size="size")
 def draw_indices(probabilities: npt.ArrayLike, size: int, rng: np.random.Generator) -> Integers:
-    """Return draws from 0 … K−1 with these probabilities, shape (size,), int64, by the inverse CDF.
-
-    Each draw uses one uniform number. Each probability is exact to within 2⁻⁵³.
-    """
+    """Return draws from 0 … K−1, shape (size,), int64, by the inverse CDF; each probability is exact to within 2⁻⁵³."""
     edges = np.cumsum(np.asarray(probabilities, dtype=np.float64))[:-1]
     out = np.empty(size, dtype=np.int64)
     for piece in pieces(size):

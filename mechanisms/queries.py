@@ -117,11 +117,7 @@ def candidate_scores(query: Query, dataset: Any) -> Floats:
 
 
 def places_below_leader(query: Query, dataset: Any, scale: float) -> Floats:
-    """Return each score minus the largest, in scales: zero for the leader, else negative; shape (n_candidates,).
-
-    The largest score is subtracted before the division, so nothing cancels however many scales the scores span. A
-    `DatasetError` is raised if a score is not finite, or the scores are too many scales apart for a double.
-    """
+    """Return each score minus the largest, in scales, shape (n_candidates,), without cancellation."""
     scores = candidate_scores(query, dataset)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         places: Floats = (scores - scores.max()) / scale

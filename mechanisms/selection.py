@@ -154,20 +154,12 @@ class PermuteAndFlip(SelectionMechanism):
     utilities: Query = identity
 
     def distribution(self, dataset: Any) -> FiniteDistribution:
-        """The distribution of the output, with a relative error of about 1e-12; the time grows as n_candidates³.
-
-        A candidate wins if its coin says yes and all coins before it say no; the number k of coins before it is
-        uniform.
-        """
+        """The distribution of the output, with a relative error of about 1e-12 in every probability."""
         places = places_below_leader(self.utilities, dataset, self.scale)
-        all_say_no = _means_of_products(-np.expm1(places))
-        return FiniteDistribution(tuple((places + np.log(all_say_no.mean(axis=1))).tolist()))
+        return FiniteDistribution(tuple(race_winners(places).tolist()))
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
-        """`size` independent indices in range(n_candidates), shape (size,), int64.
-
-        Among the candidates whose coin says yes, the one with the smallest uniform key wins.
-        """
+        """`size` indices, shape (size,), int64: the smallest uniform key wins among the coins that say yes."""
         chances = np.exp(places_below_leader(self.utilities, dataset, self.scale))
         winners = np.empty(size, dtype=np.int64)
         for piece in pieces(size):
@@ -179,25 +171,6 @@ class PermuteAndFlip(SelectionMechanism):
                 winner[wins] = candidate
                 np.copyto(first, key, where=wins)
         return winners
-
-
-def _means_of_products(q: Floats) -> Floats:
-    """Return, for each i and k, the mean product of k of the numbers other than q[i]: shape (n, n), k = 0 … n − 1.
-
-    With m numbers, the new number q among them, the means E_k become ((m − k) E_k + k q E_{k−1})/m: q is in a fraction
-    k/m of the subsets of size k. Nothing is subtracted, so nothing cancels.
-    """
-    n = len(q)
-    means = np.zeros((n, n))
-    means[:, 0] = 1.0
-    k = np.arange(n)
-    for j in range(n):
-        others = k != j
-        m = ((k > j) + j)[others, None]  # how many numbers each row has, this one included
-        rows = means[others]
-        rows[:, 1:] = ((m - k[1:]) * rows[:, 1:] + k[1:] * q[j] * rows[:, :-1]) / m
-        means[others] = rows
-    return means
 
 
 # Posted-price auction: the exponential mechanism chooses a price with the revenue as utility.
@@ -315,10 +288,7 @@ class ReportNoisyMax(SelectionMechanism):
         return f"NoisyMax(epsilon={self.epsilon:g}, sensitivity={self.sensitivity:g}, {self.noise}{ending})"
 
     def distribution(self, dataset: Any) -> FiniteDistribution:
-        """The distribution of the output, with a relative error of about 1e-12 in every probability.
-
-        With Laplace noise, counts that are too many, or too many scales apart, to integrate raise a `DatasetError`.
-        """
+        """The distribution, with errors of 1e-12; refuses Laplace noise on counts too far apart to integrate."""
         places = places_below_leader(self.counts, dataset, self.scale)
         match self.noise:
             case "laplace":
@@ -329,9 +299,7 @@ class ReportNoisyMax(SelectionMechanism):
                 return FiniteDistribution.from_log_weights(places)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
-        """`size` independent indices in range(n_candidates), shape (size,), int64; each candidate is compared with the
-        leader.
-        """
+        """`size` independent indices, shape (size,), int64; each candidate is compared with the leader."""
         places = places_below_leader(self.counts, dataset, self.scale)
         # Gumbel noise is −ln E with E exponential; −E e^{−place} orders the candidates as place − ln E does.
         factors = -np.exp(np.minimum(-places, 700.0))

@@ -452,15 +452,8 @@ _ELSEWHERE: Final = {
 
 
 def as_adjacency(value: Any) -> Adjacency:
-    """Return the relation: an instance, or a name of `NAMED`.
+    """Return the relation: an instance, or a name of `NAMED`; else the `OptionError` says what to write.
 
-    Raises
-    ------
-    OptionError
-        For anything else, with the object to write.
-
-    Examples
-    --------
     >>> as_adjacency("add-remove")
     AddRemove()
     """

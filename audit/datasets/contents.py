@@ -24,18 +24,16 @@ from decimal import Decimal
 from fractions import Fraction
 from itertools import chain
 from operator import itemgetter
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from ..events.named_parts import column_of, is_tensor, marks_of_tensor, numpy_of, outcome_key
+from ..events.named_parts import EXACT, column_of, is_tensor, marks_of_tensor, numpy_of, outcome_key
 from .rows import PLAIN, collected, columns_by_name, is_frame_of_columns, is_graph, is_of_pandas, parts_of_pandas
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
-LARGEST_EXACT: Final = 2**53
-"""The largest size of whole numbers up to which doubles hold all."""
 _DEEPEST = 60  # levels of nested objects that are read
 _IDENTITY: Any = object.__eq__
 _LEAVES = (complex, Decimal, Fraction, date, time, timedelta)  # equal ones may show other digits, zeros or time zones
@@ -337,7 +335,7 @@ def same_form(first: Any, second: Any) -> bool:
 def numbers_of(output: Any) -> Floats | None:
     """Return the numbers of an output in a row; None if a part has no form, or a number is too large for a double."""
     read = _form_and_numbers(output)
-    if read is None or any(isinstance(number, int) and abs(number) > LARGEST_EXACT for number in read[1]):
+    if read is None or any(isinstance(number, int) and abs(number) > EXACT for number in read[1]):
         return None
     return np.array(read[1], dtype=np.float64)
 
@@ -394,7 +392,7 @@ def _as_doubles(value: Any) -> Floats | None:
 
 
 def _is_large(value: Any, numbers: Floats) -> bool:
-    return np.asarray(value).dtype.kind in "iuO" and bool(np.any(np.abs(numbers) >= LARGEST_EXACT))
+    return np.asarray(value).dtype.kind in "iuO" and bool(np.any(np.abs(numbers) >= EXACT))
 
 
 def _exact_distance(first: Any, second: Any) -> float:

@@ -33,8 +33,6 @@ _LOOKED_AT = 100  # values that are read
 def summarise(dataset: Any) -> str:
     """Return one line with the type and size of a dataset, without its contents.
 
-    Examples
-    --------
     >>> summarise(np.ones((3, 2)))
     'array of shape (3, 2), float64'
     >>> summarise([1, 2, 3]), summarise(2.5)
@@ -76,8 +74,6 @@ def difference(x: Any, y: Any) -> str:
 def difference_and_rows(x: Any, y: Any) -> tuple[str, int | None]:
     """Describe the difference, and count the rows to add, remove or replace; None if the datasets have no rows.
 
-    Examples
-    --------
     >>> difference_and_rows([1, 2, 3], [1, 4])
     ('2 rows only in x, 1 only in y', 2)
     >>> difference_and_rows(1.0, 2.0)
@@ -132,8 +128,6 @@ def edges_of(graph: Any) -> Counter[Any]:
 def notes_on_texts(x: Any, y: Any) -> tuple[str, ...]:
     """Return a note if the datasets are texts of numbers, which may come from a JSON file or a command line.
 
-    Examples
-    --------
     >>> notes_on_texts(["1", "2"], ["1"])
     ("the datasets hold texts of numbers, such as '1'; pass numbers if the values are meant",)
     >>> notes_on_texts([1, 2], [1]), notes_on_texts(["a"], [])
@@ -154,8 +148,6 @@ def notes_on_texts(x: Any, y: Any) -> tuple[str, ...]:
 def number_text(values: Iterable[Any]) -> str | None:
     """Return the first value if all of the first values are texts of finite numbers; None if not.
 
-    Examples
-    --------
     >>> number_text(["1.5", " 2"]), number_text(["1.5", "x"]), number_text([1.5]), number_text([])
     ('1.5', None, None, None)
     """

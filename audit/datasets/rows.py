@@ -47,8 +47,6 @@ def is_graph(dataset: Any) -> bool:
 def columns_by_name(dataset: Any) -> dict[Any, Any] | None:
     """Return the columns of a dataset that is stored by column; None for any other dataset.
 
-    Examples
-    --------
     >>> columns_by_name({"age": [31, 57], "sex": ["f", "m"]})
     {'age': [31, 57], 'sex': ['f', 'm']}
     >>> columns_by_name({"cats": 5}) is None
@@ -76,8 +74,6 @@ def is_frame_of_columns(dataset: Any) -> bool:
 def rows_by_name(dataset: Any) -> list[dict[Any, Any]] | None:
     """Return the rows of a dataset that is stored by column, as dictionaries; None for any other dataset.
 
-    Examples
-    --------
     >>> rows_by_name({"age": [31, 57], "sex": ["f", "m"]})
     [{'age': 31, 'sex': 'f'}, {'age': 57, 'sex': 'm'}]
     """
@@ -104,8 +100,6 @@ def rows_apart(x: Any, y: Any) -> tuple[int, int]:
     Rows that are the same object in both datasets are not inspected. Datasets without comparable rows raise a
     `DatasetError`.
 
-    Examples
-    --------
     >>> rows_apart([1, 2, 2], [2, 3])
     (2, 1)
     """
@@ -136,10 +130,7 @@ def _in_one_order(x: Any, y: Any) -> tuple[Any, Any]:
 
 
 def as_rows(dataset: Any) -> Any:
-    """Return the dataset, as an array if numpy can read it, or as a list of rows if it is stored by column.
-
-    Raise a `DatasetError` if it has no rows.
-    """
+    """Return the dataset as an array if numpy can read it, or as a list of rows; refuses one without rows."""
     dataset = collected(dataset)
     if isinstance(dataset, np.ma.MaskedArray):
         return dataset.tolist()  # masked entries become None

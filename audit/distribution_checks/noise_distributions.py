@@ -449,10 +449,7 @@ _LEAST_LOG = -745.0  # logarithm of the smallest double; this floor only makes a
 
 
 def ks_distance(values: Array, cdf: Callable[[Array], Array], cdf_below: Callable[[Array], Array]) -> float:
-    """Return the largest distance between the empirical distribution function of sorted values and the true one.
-
-    `cdf` and `cdf_below` are Pr[X ≤ v] and Pr[X < v] of an array v; the same function if the distribution has no atoms.
-    """
+    """Return the largest distance of sorted values from a distribution with Pr[X ≤ v] and Pr[X < v]."""
     last = np.flatnonzero(np.append(values[1:] != values[:-1], True))
     distinct, upto = values[last], (last + 1) / len(values)
     below = np.concatenate([[0.0], upto[:-1]])

@@ -20,7 +20,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from .features import EXACT
+from .named_parts import EXACT
 from .outputs import (
     Outputs,
     Raised,
@@ -225,18 +225,11 @@ class RowLookup:
 
     Most outputs are not in the list. A bitmap of the first bits of the keys rejects them in a few nanoseconds, and only
     the rest are looked up in the sorted keys and compared with the vector that has their key.
-
-    Attributes
-    ----------
-    rows : ndarray, shape (listed, n_coords)
-    keys : ndarray of uint64, shape (listed,)
-    bitmap : ndarray of bool
-        Whether a key of the list has these first bits.
     """
 
-    rows: Outputs
-    keys: npt.NDArray[np.uint64]
-    bitmap: npt.NDArray[np.bool_]
+    rows: Outputs  # shape (listed, n_coords)
+    keys: npt.NDArray[np.uint64]  # shape (listed,)
+    bitmap: npt.NDArray[np.bool_]  # whether a key of the list has these first bits
 
     @classmethod
     def of(cls, rows: Outputs) -> RowLookup:
@@ -362,16 +355,11 @@ class OutcomeCells(Partition):
 
 @dataclass(frozen=True, slots=True)
 class ColumnCells:
-    """The cells of several scores, one score after the other.
-
-    Attributes
-    ----------
-    edges : tuple of tuple of float
-        For each score, increasing. Its first cell lies below all of them, the next ones begin at an edge each, and
-        outputs without a score are in one more.
-    """
+    """The cells of several scores, one score after the other."""
 
     scores: tuple[Score, ...]
+    # For each score, increasing. Its first cell lies below all of them, the next ones begin at an edge each, and
+    # outputs without a score are in one more.
     edges: tuple[tuple[float, ...], ...]
 
     @property
@@ -411,18 +399,10 @@ Counted: TypeAlias = Partition | ColumnCells
 
 @dataclass(frozen=True, slots=True)
 class NumberCells(Partition):
-    """Unions of intervals of a number or of a score, and a last cell for other outputs.
+    """Unions of intervals of a number or of a score, and a last cell for other outputs."""
 
-    Attributes
-    ----------
-    edges : tuple of float
-        Increasing; interval i holds the numbers above edge i − 1 and up to edge i.
-    group : tuple of int
-        The cell of each of the len(edges) + 1 intervals.
-    """
-
-    edges: tuple[float, ...]
-    group: tuple[int, ...]
+    edges: tuple[float, ...]  # increasing; interval i holds the numbers above edge i − 1 and up to edge i
+    group: tuple[int, ...]  # the cell of each of the len(edges) + 1 intervals
     score: Score = field(default_factory=Number)
     has_others: bool = False  # whether the pilot observed outputs that are not numbers
     column_names: tuple[str, ...] = ()
@@ -464,24 +444,14 @@ _OUTCOMES = 24
 
 @dataclass(frozen=True, slots=True)
 class Sketch:
-    """Counts of the pilot outputs on x and on y, in bins or by outcome.
+    """Counts of the pilot outputs on x and on y, in bins or by outcome."""
 
-    Attributes
-    ----------
-    labels : tuple of str
-        Names of the outcomes; empty for numbers in bins.
-    edges : tuple of float
-        Inner edges of the bins, one fewer than the counts because the outer bins are open; empty for outcomes.
-    counts_x, counts_y : tuple of int
-        Pilot runs in each bin or with each outcome.
-    runs : int
-        Pilot runs on each dataset, including outputs that are in no bin, such as non-numbers; 0 if not recorded.
-    """
-
-    labels: tuple[str, ...]
+    labels: tuple[str, ...]  # names of the outcomes; empty for numbers in bins
+    # Inner edges of the bins, one fewer than the counts because the outer bins are open; empty for outcomes.
     edges: tuple[float, ...]
-    counts_x: tuple[int, ...]
+    counts_x: tuple[int, ...]  # pilot runs in each bin or with each outcome
     counts_y: tuple[int, ...]
+    # Pilot runs on each dataset, including outputs that are in no bin, such as non-numbers; 0 if not recorded.
     runs: int = 0
 
 

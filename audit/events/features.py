@@ -23,12 +23,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .named_parts import EXACT
 from .outputs import Outputs, as_vectors, coordinate_words, is_real, number_of, output_words
 
 # Last digits of whole numbers that doubles may not hold: above 2⁵³ a double loses parity and the last digits.
-
-EXACT = 2.0**53
-"""The largest size up to which doubles hold every whole number."""
 
 MODULUS = 720_720 * 10**9
 """A number below 2⁵³ that 2¹³, 9, 7, 11, 13 and 10⁹ divide, so that it keeps the last digits and many remainders."""
@@ -149,16 +147,10 @@ class Coordinates(Columns):
 
 @dataclass(frozen=True, slots=True)
 class OrderStatistics(Columns):
-    """The sorted coordinates of vectors, smallest first, and the gaps to those before them.
-
-    Attributes
-    ----------
-    ranks : tuple of int
-        The places in the order that are read, increasing; empty for all.
-    """
+    """The sorted coordinates of vectors, smallest first, and the gaps to those before them."""
 
     width: int
-    ranks: tuple[int, ...] = ()
+    ranks: tuple[int, ...] = ()  # the places in the order that are read, increasing; empty for all
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -199,14 +191,9 @@ class Statistics(Derived):
     """What some columns say together: sum, Euclidean norm, largest size, smallest, largest, and differences of two.
 
     NaN if one of the columns is NaN. Up to ten columns have a difference for each two, more columns only neighbours.
-
-    Attributes
-    ----------
-    places : tuple of int
-        The columns, two or more.
     """
 
-    places: tuple[int, ...]
+    places: tuple[int, ...]  # the columns, two or more
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -276,14 +263,9 @@ _RELEASED = (
 
 @dataclass(frozen=True, slots=True)
 class Conditional(Derived):
-    """Columns where another column has a given value, NaN elsewhere: what a key goes with.
+    """Columns where another column has a given value, NaN elsewhere: what a key goes with."""
 
-    Attributes
-    ----------
-    cases : tuple of (int, float, int)
-        A column, the value or code that it must have, and the column that is then read.
-    """
-
+    # A column, the value or code that it must have, and the column that is then read.
     cases: tuple[tuple[int, float, int], ...]
 
     @property
@@ -302,15 +284,9 @@ class Conditional(Derived):
 
 @dataclass(frozen=True, slots=True)
 class Products(Derived):
-    """Products of two columns, each less its centre: positive if both are on the same side of their centres.
+    """Products of two columns, each less its centre: positive if both are on the same side of their centres."""
 
-    Attributes
-    ----------
-    factors : tuple of (int, float, int, float)
-        A column and its centre, and another column and its centre.
-    """
-
-    factors: tuple[tuple[int, float, int, float], ...]
+    factors: tuple[tuple[int, float, int, float], ...]  # a column and its centre, and another one and its centre
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -325,15 +301,9 @@ class Products(Derived):
 
 @dataclass(frozen=True, slots=True)
 class Parities(Derived):
-    """Whether an odd number of columns are at or above their centres: 1 or 0, NaN if one of them is NaN.
+    """Whether an odd number of columns are at or above their centres: 1 or 0, NaN if one of them is NaN."""
 
-    Attributes
-    ----------
-    sets : tuple of tuple of (int, float)
-        For each parity, its columns and their centres.
-    """
-
-    sets: tuple[tuple[tuple[int, float], ...], ...]
+    sets: tuple[tuple[tuple[int, float], ...], ...]  # for each parity, its columns and their centres
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -32,28 +32,18 @@ number that doubles do not hold."""
 
 _NOTHING = object()
 _MOST_PATHS = 1_024  # most paths of numbers, and of other leaves, with a column, the most frequent ones
-_MOST_CODES = 256  # most leaves at one path, and most forms, with their own code
-_LEARNED = 20_000  # outputs on each side from which paths and codes are learned
+MOST_CODES = 256  # most leaves at one path, and most forms, with their own code
+LEARNED = 20_000  # outputs on each side from which paths and codes are learned
 _EXAMPLES = 2  # of values that are not numbers
 
 
 @dataclass(frozen=True, slots=True)
 class Leaves(Columns):
-    """The leaves of outputs that may be nested, of different lengths, and not only numbers.
+    """The leaves of outputs that may be nested, of different lengths, and not only numbers."""
 
-    Attributes
-    ----------
-    builds : tuple
-        Forms of the outputs, by code.
-    paths : tuple of Path
-        Paths of the numeric leaves.
-    coded : tuple of (Path, tuple)
-        Paths of the other leaves, each with its values by code.
-    """
-
-    builds: tuple[Any, ...]
-    paths: tuple[Path, ...]
-    coded: tuple[tuple[Path, tuple[Any, ...]], ...]
+    builds: tuple[Any, ...]  # forms of the outputs, by code
+    paths: tuple[Path, ...]  # paths of the numeric leaves
+    coded: tuple[tuple[Path, tuple[Any, ...]], ...]  # paths of the other leaves, each with its values by code
     column_names: tuple[str, ...] = ()
 
     @property
@@ -132,11 +122,8 @@ def _summary(output: Any) -> tuple[float, ...]:
 
 
 def learn_leaves(x: Outputs, y: Outputs) -> Leaves:
-    """Learn the columns from outputs on x and on y.
-
-    Outputs are taken in turns, so that the codes of equally frequent leaves do not separate the datasets.
-    """
-    in_turns = zip_longest(outcome_list(x[:_LEARNED]), outcome_list(y[:_LEARNED]), fillvalue=_NOTHING)
+    """Learn the columns from outputs on x and y in turns: codes of equally frequent leaves do not tell these apart."""
+    in_turns = zip_longest(outcome_list(x[:LEARNED]), outcome_list(y[:LEARNED]), fillvalue=_NOTHING)
     outputs = [each for pair in in_turns for each in pair if each is not _NOTHING]
     numbers, others = leaves_by_path(outputs)
     builds = Counter(map(_build, outputs))
@@ -147,10 +134,10 @@ def learn_leaves(x: Outputs, y: Outputs) -> Leaves:
     _note_limits(builds, paths, leaves)
     coded = sorted(leaves, key=lambda path: -leaves[path].total())[:_MOST_PATHS]
     return Leaves(
-        tuple(build for build, _ in builds.most_common(_MOST_CODES)),
+        tuple(build for build, _ in builds.most_common(MOST_CODES)),
         tuple(sorted((path for path, _ in paths.most_common(_MOST_PATHS)), key=_order)),
         tuple(
-            (path, tuple(leaf for leaf, _ in leaves[path].most_common(_MOST_CODES)))
+            (path, tuple(leaf for leaf, _ in leaves[path].most_common(MOST_CODES)))
             for path in sorted(coded, key=_order)
         ),
     )
@@ -163,11 +150,11 @@ def _note_limits(builds: Counter[Any], paths: Counter[Path], leaves: Mapping[Pat
             leave_out(what, f"of {len(found):,} {what} of outputs, the {_MOST_PATHS:,} commonest were read")
     coded = {"the form of the output": builds} | {place_words(path): values for path, values in leaves.items()}
     # A value that does not recur tells nothing about other runs.
-    cut = {name: values for name, values in coded.items() if sum(times > 1 for times in values.values()) > _MOST_CODES}
+    cut = {name: values for name, values in coded.items() if sum(times > 1 for times in values.values()) > MOST_CODES}
     if cut:
         name, values = next(iter(cut.items()))
         more = f", and so for {len(cut) - 1:,} more parts" if len(cut) > 1 else ""
-        note = f"of {len(values):,} values of {name}, the {_MOST_CODES} commonest were distinguished by this part{more}"
+        note = f"of {len(values):,} values of {name}, the {MOST_CODES} commonest were distinguished by this part{more}"
         leave_out("codes", note)
 
 
@@ -363,10 +350,7 @@ def name_words(name: Name, names: tuple[str, ...] = ()) -> str:
 
 
 def named_values(output: Any, path: Path = ()) -> Iterator[tuple[Name, float]]:
-    """Yield the numbers of an output with their names, and 1 for each key that is counted.
-
-    A name may come more than once. The order does not depend on the order of sets.
-    """
+    """Yield the numbers of an output with their names, and 1 for each key counted, in no order of sets."""
     if is_real(output):
         yield ((), None, path), number_of(output)
         return

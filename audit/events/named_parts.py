@@ -31,6 +31,9 @@ import numpy.typing as npt
 
 from ..errors import MechanismError, described
 
+EXACT = 1 << 53
+"""The largest size up to which doubles hold every whole number."""
+
 # Classes whose objects compare in a way of their own, so that their parts may say more than their equality.
 
 _BASES: tuple[Any, ...] = (str, bytes, int, float, Decimal, Fraction, tuple, list, dict, set, frozenset)
@@ -105,10 +108,7 @@ _STATED = frozenset(
 
 
 def equal_text(leaf: Any) -> str | None:
-    """Return the text of a leaf of a plain output; None for a number, None, and an object without a text.
-
-    Bytes are read as Latin-1.
-    """
+    """Return the text of a leaf, bytes as Latin-1; None for a number, None, and an object without a text."""
     return None if leaf is None or isinstance(leaf, numbers.Number) else _text(leaf)
 
 
@@ -356,10 +356,7 @@ def marks_of_tensor(value: Any) -> list[str]:
 
 
 def numpy_of(value: Any) -> Array:
-    """Return an array of any library as a numpy array, without its gradient and from the memory of any device.
-
-    Raise a `TypeError` or another exception of the library if it cannot be read.
-    """
+    """Return an array of any library, without its gradient, from any device; raises what the library raises."""
     if isinstance(value, np.ndarray):
         return value
     for name in ("detach", "cpu"):  # a tensor of torch, which may record gradients or lie on another device
@@ -386,10 +383,7 @@ def is_one_memory(a: Any, b: Any) -> bool:
 
 
 def column_of(values: Any) -> Array:
-    """Return the values of a column as an array of numbers if it holds only numbers, else of objects.
-
-    A missing value of pandas or polars that is not NaN becomes None.
-    """
+    """Return a column as an array of numbers, or of objects, in which a missing value that is not NaN is None."""
     if not _has_nulls(values):
         to_numpy = getattr(values, "to_numpy", None)
         found = to_numpy() if callable(to_numpy) else numpy_of(values) if is_foreign_array(values) else values

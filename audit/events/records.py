@@ -27,6 +27,7 @@ import numpy as np
 
 from ..errors import AuditError, MechanismError, described
 from .named_parts import (
+    EXACT,
     Again,
     Dictionary,
     Mark,
@@ -59,7 +60,6 @@ from .named_parts import (
 # zones. Keys of dictionaries, members of sets and labels are replaced by the one value that stands for all: a number
 # by the integer that it equals, or else by the double.
 
-_EXACT = 1 << 53  # doubles hold all integers up to this
 _EXPONENTS = 10_000  # of a decimal that is written as an integer
 _FINER = ("ns", "ps", "fs", "as")  # units of numpy that `datetime` does not have
 _MICROSECONDS = {"us": 1, "ms": 1_000, "s": 10**6, "m": 60 * 10**6, "h": 3_600 * 10**6, "D": 86_400 * 10**6}
@@ -133,7 +133,7 @@ def _is_stated(key: Any) -> bool:
 
 def _number(number: Any) -> Any:
     """Return the integer that equals a number if it is at most 2⁵³; else the double; else the exact number."""
-    if isinstance(number, int) and -_EXACT <= number <= _EXACT:
+    if isinstance(number, int) and -EXACT <= number <= EXACT:
         return int(number)
     if number != number:
         return math.nan
@@ -142,7 +142,7 @@ def _number(number: Any) -> Any:
     except OverflowError:
         double = math.nan
     if double == number:
-        return int(double) if double.is_integer() and abs(double) <= _EXACT else double
+        return int(double) if double.is_integer() and abs(double) <= EXACT else double
     if isinstance(number, numbers.Integral):
         return int(number)
     if isinstance(number, Decimal):
@@ -388,9 +388,7 @@ def form_of(outputs: Iterable[Any]) -> Form:
 
 
 def form_of_block(raw: Any) -> Form:
-    """Return the form of a block as a vectorised mechanism returns it: its named columns, or that of the records in a
-    list.
-    """
+    """Return the form of a block of a vectorised mechanism: its named columns, or that of its records."""
     try:
         columns = columns_of_block(raw)
         if columns:
@@ -646,10 +644,7 @@ def _incomparable(kind: str, name: str, error: Exception) -> MechanismError:
 
 
 class HashCheck:
-    """Compares outputs of unknown classes, and raises a `MechanismError` if two are equal and their hashes differ.
-
-    Each different output is compared with the first outputs of its class.
-    """
+    """Raises for equal outputs with different hashes, comparing each output with the first ones of its class."""
 
     __slots__ = ("_seen",)
 
@@ -696,7 +691,7 @@ def _unknown_in(output: Any) -> Iterator[Any]:
 def _key(key: Any, name: str, depth: int) -> Any:
     """Return a key of a dictionary or a member of a set as what stands for all that equal it."""
     kind = type(key)
-    if kind is str or kind is Mark or (kind is int and -_EXACT < key < _EXACT):
+    if kind is str or kind is Mark or (kind is int and -EXACT < key < EXACT):
         return key
     return canonical(_plain(key, name, depth + 1))
 

@@ -134,17 +134,11 @@ class Column(Score):
 
 @dataclass(frozen=True, slots=True)
 class Additive(Score):
-    """A sum of steps and ramps over the columns of an output.
-
-    Attributes
-    ----------
-    missing : tuple of (int, float)
-        Column, and the amount that it adds if it is NaN.
-    """
+    """A sum of steps and ramps over the columns of an output."""
 
     columns: Columns
     pieces: tuple[Piece, ...]
-    missing: tuple[tuple[int, float], ...] = ()
+    missing: tuple[tuple[int, float], ...] = ()  # column, and the amount that it adds if it is NaN
 
     def values(self, outputs: Outputs) -> Array:
         return self.add_up(self.columns.read(outputs))
@@ -316,15 +310,9 @@ class TrailingZeros(OfScore):
 
 @dataclass(frozen=True, slots=True)
 class LastDigits(Score):
-    """The digits of a number, or of a coordinate of vectors, that a double does not hold (`last_digits`).
+    """The digits of a number, or of a coordinate of vectors, that a double does not hold (`last_digits`)."""
 
-    Attributes
-    ----------
-    coordinate : int or None
-        The coordinate of vectors that is read; None for outputs that are numbers.
-    """
-
-    coordinate: int | None = None
+    coordinate: int | None = None  # the coordinate of vectors that is read; None for outputs that are numbers
     column_names: tuple[str, ...] = ()
 
     def values(self, outputs: Outputs) -> Array:

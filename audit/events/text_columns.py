@@ -17,9 +17,9 @@ from typing import Literal
 
 import numpy as np
 
-from .features import EXACT, Columns, Matrix, last_digits, leave_out
-from .leaves import Path, leaves_by_path, place_words
-from .named_parts import equal_text
+from .features import Columns, Matrix, last_digits, leave_out
+from .leaves import LEARNED, MOST_CODES, Path, leaves_by_path, place_words
+from .named_parts import EXACT, equal_text
 from .outputs import Outputs, outcome_list, outcome_words
 
 Part = Literal["length", "number", "last digits", "character", "word", "start", "end", "template"]
@@ -27,10 +27,8 @@ Part = Literal["length", "number", "last digits", "character", "word", "start", 
 _NUMBER = re.compile(r"((?<![\w.])[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?|\d+(?:\.\d+)?)")
 _WORD = re.compile(r"\b\w+\b")
 _NUMBERS, _CHARACTERS, _SHORT, _ENDS, _WORDS = 12, 8, 64, 2, 32  # columns of a kind; short texts have all characters
-_MOST_CODES = 256
 _MOST_COLUMNS = 200  # of several texts together, or one of each
 _RANKS: dict[Part, int] = {"number": 0, "template": 1, "word": 2, "length": 3, "last digits": 4}
-_LEARNED = 20_000  # outputs on each side from which columns are learned
 _MANY, _HARDLY = 256, 0.5  # different texts, or their share, at a path where a table of texts is too sparse
 _LEAST = 3  # texts with a word, a start, an end or a template that is not rare
 _CLIPPED, _LONGEST = 1_000, 500  # characters at each end of a text that are read, and in a template
@@ -38,20 +36,12 @@ _CLIPPED, _LONGEST = 1_000, 500  # characters at each end of a text that are rea
 
 @dataclass(frozen=True, slots=True)
 class TextColumn:
-    """One column of a text in the outputs: a number, or a code of what is known.
-
-    Attributes
-    ----------
-    which : int or str
-        The place of a number or character, from 0; the word; otherwise 0.
-    known : tuple of str
-        Characters in increasing order, starts, ends or templates, by code.
-    """
+    """One column of a text in the outputs: a number, or a code of what is known."""
 
     path: Path
     part: Part
-    which: int | str = 0
-    known: tuple[str, ...] = ()
+    which: int | str = 0  # the place of a number or character, from 0; the word; otherwise 0
+    known: tuple[str, ...] = ()  # characters in increasing order, starts, ends or templates, by code
     column_names: tuple[str, ...] = ()
 
     def __str__(self) -> str:
@@ -181,7 +171,7 @@ _CODED: dict[Part, Callable[[str], str]] = {
 
 def learn_texts(x: Outputs, y: Outputs) -> TextColumns | None:
     """Learn columns from outputs on x and on y; None without texts that rarely recur."""
-    sides = [{path: texts for path, (_, texts) in _texts(part[:_LEARNED]).items()} for part in (x, y)]
+    sides = [{path: texts for path, (_, texts) in _texts(part[:LEARNED]).items()} for part in (x, y)]
     times = {path: sum(len(side.get(path, ())) for side in sides) for path in sides[0] | sides[1]}
     limits: set[str] = set()
     each = []
@@ -236,9 +226,9 @@ def _columns(path: Path, *sides: Sequence[str], limits: set[str]) -> list[TextCo
     for part, read in _CODED.items():
         counts = Counter(map(read, both))
         known = [text for text, times in counts.most_common() if times >= _LEAST]
-        short = tuple(text for text in known if len(text) <= _LONGEST)[:_MOST_CODES]
+        short = tuple(text for text in known if len(text) <= _LONGEST)[:MOST_CODES]
         if len(short) < len(known):
-            limits.add(f"{_MOST_CODES} common {part}s of up to {_LONGEST} characters")
+            limits.add(f"{MOST_CODES} common {part}s of up to {_LONGEST} characters")
         if short:
             found.append(TextColumn(path, part, known=short))
     numbers = [_NUMBER.findall(text) for text in both]
@@ -255,7 +245,7 @@ def _columns(path: Path, *sides: Sequence[str], limits: set[str]) -> list[TextCo
         limits.add(f"the first {_CHARACTERS} characters one by one")
     for place in range(longest if longest <= _SHORT else _CHARACTERS):
         characters = Counter(text[place : place + 1] for text in both)
-        common = [character for character, _ in characters.most_common(_MOST_CODES)]
+        common = [character for character, _ in characters.most_common(MOST_CODES)]
         if len(common) > 1:
             found.append(TextColumn(path, "character", place, tuple(sorted(common))))
     return [*found, TextColumn(path, "length")]

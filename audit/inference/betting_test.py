@@ -90,8 +90,6 @@ def supporting_line(claim: Claim, q: float) -> Line:
     q. A line through (q, B(q)) with slope s, s₊ ≤ s ≤ s₋, lies above B outside the two intervals and falls short inside
     by at most (s₋ − s₊)h. This amount and a bound on the rounding error of the slope are added.
 
-    Examples
-    --------
     >>> from dpaudit import ApproxDP
     >>> line = supporting_line(ApproxDP(1.0, 0.1), 0.05)
     >>> round(line.slope, 6), round(line.intercept, 6)
@@ -234,30 +232,17 @@ class Wealth:
 
     def after(
         self,
-        lines: Sequence[Sequence[Line]],
-        counts: Sequence[BetCounts],
+        lines: Sequence[Sequence[Line]],  # one for each member from `first` on and each account
+        counts: Sequence[BetCounts],  # of the batch, for the event or both events of each account; None places no bet
         *,
-        first: int = 0,
-        placed: npt.NDArray[np.int64] | None = None,
-        most: Array | None = None,
-        graded: Array | None = None,
+        first: int = 0,  # members before it are refuted already
+        placed: npt.NDArray[np.int64] | None = None,  # accounts, by default each one's own; a negative one bets nothing
+        most: Array | None = None,  # largest λ of each account's bets; by default the line alone limits it
+        graded: Array | None = None,  # logarithms of what each bet on a divergence multiplies the wealth by
     ) -> Wealth:
         """Return the wealth after a batch; all but the counts are chosen without looking at the batch.
 
-        Parameters
-        ----------
-        lines : sequence of sequence of Line
-            One line for each member from `first` on and each account.
-        counts : sequence of JointCounts, PairedGuesses, Guesses or None
-            Counts of the batch, for the event or the two events of each account; None places no bet.
-        first : int
-            Number of leading members that are not bet against because they are already refuted.
-        placed : ndarray of int, shape (members, accounts), optional
-            Account whose bet each wealth is placed on: by default its own; a negative number places no bet.
-        most : ndarray, shape (members, accounts), optional
-            Largest λ of each account's bets; by default the line alone limits it.
-        graded : ndarray, shape (members from `first` on, graded bets), optional
-            Logarithms of what the bets on a divergence multiply the wealth by.
+        `placed` and `most` have the shape (members, accounts), `graded` (members from `first` on, graded bets).
         """
         slope = np.array([[line.slope for line in row] for row in lines])
         intercept = np.array([[line.intercept for line in row] for row in lines])

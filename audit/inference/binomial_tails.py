@@ -32,14 +32,8 @@ _SAFETY = 1.0 + 1e-9  # exceeds the rounding error of the sums and of ndtr (belo
 def upper_tail(counts: Array, runs: int, p: Array, p_complement: Array, *, normal_from: float = NORMAL_FROM) -> Array:
     """Return upper bounds on Pr[Bin(runs, p) ≥ counts] in [0, 1], shape (rows, columns), nonincreasing in `counts`.
 
-    Parameters
-    ----------
-    counts : ndarray, shape (rows, columns)
-        Whole numbers, also below 0 or above `runs`.
-    p, p_complement : ndarray, shape (rows,)
-        The probability of each row and its complement.
-    normal_from : float
-        Variance from which the normal bound replaces the slower sum.
+    Counts are whole numbers, also below 0 or above `runs`; each row has a probability and its complement. From the
+    variance `normal_from` on, the normal bound replaces the slower sum.
     """
     bound = np.empty(counts.shape)
     small = runs * p * p_complement < normal_from
@@ -63,15 +57,10 @@ def row_slices(rows: int, columns: int) -> list[slice]:
 def varied_upper_tail(
     counts: Array, runs: Array, p: Array, p_complement: Array, is_small: npt.NDArray[np.bool_]
 ) -> Array:
-    """Return `upper_tail` for runs that differ between the columns.
+    """Return `upper_tail` for runs that differ between the columns: counts nondecreasing, runs nonincreasing in a row.
 
-    Parameters
-    ----------
-    counts, runs : ndarray, shape (rows, columns)
-        Whole numbers; in every row, counts nondecreasing and runs nonincreasing.
-    p, p_complement, is_small : ndarray, shape (rows,)
-        Of each row: the probability, its complement, and whether the normal bound, which is off by less than one count,
-        is replaced by the incomplete beta function, where it is neither 0 nor 1.
+    In rows that `is_small` names, the incomplete beta function replaces the normal bound, which is off by less than one
+    count, where it is neither 0 nor 1.
     """
     bound = _normal_tail(counts, runs, p, p_complement)
     bound *= _SAFETY
@@ -141,11 +130,7 @@ def _summed_tail(counts: Array, runs: int, p: Array, p_complement: Array) -> Arr
 def clopper_pearson(counts: int, runs: int, *, alpha: float) -> tuple[tuple[float, float], tuple[float, float]]:
     """Return exact two-sided limits for a probability: (lower, 1 − lower), (upper, 1 − upper).
 
-    Each limit is wrong with probability at most alpha/2 for every true probability.
-
-    References
-    ----------
-    Clopper & Pearson (1934).
+    Each limit is wrong with probability at most alpha/2 for every true probability (Clopper & Pearson 1934).
     """
     hit, miss = np.array([float(counts)]), np.array([float(runs - counts)])
     low, high = _lower_limit(hit, runs, alpha / 2), _upper_limit(hit, runs, alpha / 2)

@@ -31,37 +31,24 @@ from .event_test import check_alpha
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Band:
-    """Simultaneous limits for the probabilities of all nested events on x and on y.
+    """Simultaneous limits for the probabilities of all nested events on x and on y."""
 
-    Attributes
-    ----------
-    lower_x, estimate_x, upper_x, lower_y, estimate_y, upper_y : ndarray, shape (C − 1,)
-        For the union of the first j bins, j = 1, …, C − 1; nondecreasing.
-    alpha : float
-        Probability that any of the limits is wrong.
-    """
-
+    # For the union of the first j bins, j = 1, …, C − 1; nondecreasing, shape (C − 1,).
     lower_x: Array
     estimate_x: Array
     upper_x: Array
     lower_y: Array
     estimate_y: Array
     upper_y: Array
-    alpha: float
+    alpha: float  # probability that any of the limits is wrong
 
     def profile(self, epsilon: npt.ArrayLike) -> tuple[Array, Array, Array]:
         """Return (lower, estimate, upper) of δ(ε) = sup of Pr_x[S] − e^ε Pr_y[S]; nonincreasing in ε, in [0, 1].
 
         The lower limit holds for the supremum over all events, the upper limit only for the events of the band; both
-        hold for all ε simultaneously with probability 1 − alpha. Each array has the shape of `epsilon`.
+        hold for all ε, in nats of either sign, simultaneously with probability 1 − alpha. Each array has the shape of
+        `epsilon`.
 
-        Parameters
-        ----------
-        epsilon : array_like, any shape
-            In nats, of either sign.
-
-        Examples
-        --------
         >>> band = confidence_band([700, 300], [300, 700], alpha=0.05)
         >>> [round(float(delta), 2) for delta in band.profile(0.0)]
         [0.33, 0.4, 0.46]
@@ -85,15 +72,8 @@ class Band:
 
         The power is the probability on x, the false-positive rate the probability on y. The lower limit holds for the
         best of all tests, the upper limit only for mixtures of the events of the band; both hold for all rates
-        simultaneously with probability 1 − alpha. Each array has the shape of `q`.
+        simultaneously with probability 1 − alpha. Each array has the shape of `q`, in [0, 1].
 
-        Parameters
-        ----------
-        q : array_like, any shape
-            In [0, 1].
-
-        Examples
-        --------
         >>> band = confidence_band([700, 300], [300, 700], alpha=0.05)
         >>> [round(float(power), 2) for power in band.trade_off(0.3)]
         [0.6, 0.7, 0.74]
@@ -185,8 +165,6 @@ def checked_bins(bins_x: npt.ArrayLike, bins_y: npt.ArrayLike) -> tuple[Array, A
 def concave_hull(q: Sequence[float] | Array, p: Sequence[float] | Array) -> tuple[Array, Array]:
     """Return the vertices of the concave hull of the points, (0, 0) and (1, 1): increasing rates, and powers.
 
-    Examples
-    --------
     >>> concave_hull([0.2, 0.5, 0.5], [0.6, 0.7, 0.9])
     (array([0. , 0.2, 0.5, 1. ]), array([0. , 0.6, 0.9, 1. ]))
     """

@@ -38,15 +38,6 @@ def dispersion_pvalue(counts: Sequence[int], sizes: Sequence[int]) -> tuple[floa
     of D to its mean is near 1 for independent runs, larger if the runs of a block share randomness, and smaller if the
     outputs of a block are balanced. Impossible counts raise an `OptionError`.
 
-    Parameters
-    ----------
-    counts : sequence of int
-        Counts of each block, 0 <= counts <= size.
-    sizes : sequence of int
-        Runs of each block, at least 1.
-
-    Examples
-    --------
     >>> round(dispersion_pvalue([50] * 16 + [150] * 16, [200] * 32)[0], 60) < 1e-50
     True
     >>> dispersion_pvalue([95, 104, 110, 91], [200] * 4)[0]
@@ -87,8 +78,6 @@ def product_pvalue(first: float, second: float) -> float:
 
     Source: R. A. Fisher, Statistical Methods for Research Workers, 1932, Section 21.1.
 
-    Examples
-    --------
     >>> round(product_pvalue(0.05, 0.05), 4), product_pvalue(0.0, 1.0)
     (0.0175, 0.0)
     """
@@ -128,19 +117,8 @@ def pairs_within_pvalue(within: int, pairs: int, sizes: Sequence[int]) -> float:
     """Return the p-value of `within` or more of `pairs` disjoint pairs of runs having both runs in one block.
 
     The null is a random order of the runs in blocks of these sizes; the p-value is an upper bound by factorial moments.
-    Impossible counts raise an `OptionError`.
+    Impossible counts raise an `OptionError`; pairs are at most half the number of runs.
 
-    Parameters
-    ----------
-    within : int
-        Pairs with both runs in one block, 0 <= within <= pairs.
-    pairs : int
-        At most half the number of runs.
-    sizes : sequence of int
-        Runs of each block.
-
-    Examples
-    --------
     >>> round(pairs_within_pvalue(2, 40, [10] * 20), 3), pairs_within_pvalue(20, 40, [10] * 20) < 1e-12
     (0.905, True)
     """
@@ -176,14 +154,8 @@ def log_falling_factorial(n: npt.ArrayLike, k: npt.ArrayLike) -> Array:
 def log_chance_of_order(length: int, agreement: float) -> float:
     """Return an upper bound on ln of the probability of any order of `length` independent runs; ties keep the order.
 
-    Parameters
-    ----------
-    length : int
-    agreement : float
-        In [0, 1], at least the probability of every single output.
+    `agreement` is at least the probability of every single output.
 
-    Examples
-    --------
     >>> round(math.exp(-log_chance_of_order(5, 0.0)), 6), math.exp(log_chance_of_order(5, 1.0))
     (120.0, 1.0)
     """
@@ -194,17 +166,9 @@ def log_chance_of_order(length: int, agreement: float) -> float:
 def log_chance_of_head(inside: Sequence[int], outside: Sequence[int], others: int) -> float:
     """Return ln of the probability that a given part of the other runs repeats a part, for runs in random order.
 
-    The probability is exact given the part and the pooled outputs of all other runs.
+    The probability is exact given the part and the pooled outputs of all other runs, at least as many. Each different
+    output of the part occurs `inside` times in it and `outside` times in the `others`.
 
-    Parameters
-    ----------
-    inside, outside : sequence of int
-        Number of times that each different output of the part occurs in the part, and in all other runs.
-    others : int
-        Number of other runs, at least that of the part.
-
-    Examples
-    --------
     >>> round(math.exp(log_chance_of_head([1], [1], 3)), 6)
     0.333333
     """
@@ -228,17 +192,9 @@ def copies_pvalue(numbers: npt.ArrayLike, runs: int) -> tuple[float, int]:
     """Return the p-value of the null of independent draws from one distribution, and the number of copies.
 
     The p-value is at most a with probability at most a, for every distribution. It is small if many different outputs
-    occur exactly k times, but few occur k − 1 or k + 1 times.
+    occur exactly k times, but few occur k − 1 or k + 1 times: `numbers` has the first at place k, from 0 to at least
+    `MOST_COPIES` + 1.
 
-    Parameters
-    ----------
-    numbers : array_like of int
-        At place k, how many different outputs occur exactly k times; from 0 to at least `MOST_COPIES` + 1.
-    runs : int
-        Number of runs, at least 1.
-
-    Examples
-    --------
     >>> copies_pvalue([0, 0, 50, *[0] * 15], 100)[0] < 1e-14  # each of 50 outputs occurs twice
     True
     >>> copies_pvalue([0, 50, 25, 8, 2, *[0] * 13], 132)[0]

@@ -276,21 +276,9 @@ def divergence_test(
     """Test a claim that limits Rényi divergences on counts in bins.
 
     A claim that holds has a p-value of at most a with probability at most a, for every a, and a bound above its true
-    privacy parameter with probability at most `alpha`.
+    privacy parameter with probability at most `alpha`. Bins, shape (bins,), and payoffs may be learned from the pilot,
+    and not from the counts; the coins decide the random order.
 
-    Parameters
-    ----------
-    pilot_x, pilot_y : ndarray of int, shape (bins,)
-        Runs from which bins and payoffs may be learned.
-    count_x, count_y : ndarray of int, shape (bins,)
-        Other runs; the bins were chosen without looking at them.
-    claim : Claim
-        With `divergence_slopes`.
-    coins : Generator
-        For the random order.
-
-    Examples
-    --------
     Randomised response with odds 3 to 1 has D_1 = ln(3)/2 = .549:
 
     >>> from dpaudit import ZeroConcentratedDP

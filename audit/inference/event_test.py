@@ -420,19 +420,9 @@ def pvalue(counts: Counts, claim: Claim | float, *, alpha: float = 0.05) -> floa
 
     If the null is true, the p-value is at most a with probability at most a, for every a in (0, 1). The test is most
     powerful at the `alpha` that it is tuned to: this level fixes the order in which counts are more extreme than
-    others, so p-values tuned to different levels differ. Fix `alpha` before you see the counts.
+    others, so p-values tuned to different levels differ. Fix `alpha` before you see the counts, and choose the event
+    without looking at them. A number ε stands for ``PureDP(ε)``.
 
-    Parameters
-    ----------
-    counts : Counts
-        Counts and runs for one event that was chosen without looking at them.
-    claim : Claim or float
-        A number ε stands for ``PureDP(ε)``.
-    alpha : float
-        In (0, 1).
-
-    Examples
-    --------
     >>> from dpaudit import PureDP
     >>> pvalue(Counts(count_x=60, runs_x=100, count_y=10, runs_y=100), PureDP(1.0)) < 0.05
     True

@@ -82,8 +82,6 @@ class Guesses:
 def coins_for(runs: int) -> int:
     """Return how many coins decide about the datasets where there are `runs` runs on each; 0 for very few runs.
 
-    Examples
-    --------
     >>> coins_for(20), coins_for(1_000), coins_for(1_000_000)
     (0, 1866, 1995758)
     """
@@ -94,8 +92,6 @@ def coins_for(runs: int) -> int:
 def share_that_fits(runs: int) -> float:
     """Return the probability that neither dataset needs more than `runs` runs, rounded down.
 
-    Examples
-    --------
     >>> round(share_that_fits(1_000_000), 4)
     0.9973
     """
@@ -116,13 +112,8 @@ def runs_by_coins(runs: int, rng: np.random.Generator) -> tuple[int, int]:
 def guesses_by_coins(first: Counts, second: Counts, rng: np.random.Generator) -> tuple[Guesses, float]:
     """Return correct and incorrect guesses among as many runs as coins say, and the probability that the coins fit.
 
-    Which runs are left out is drawn at random, so the runs that are counted are independent runs as before.
-
-    Parameters
-    ----------
-    first, second : Counts
-        Of the event that is guessed to be from x, and of the event that is guessed to be from y, in the same runs; the
-        events exclude each other.
+    Which runs are left out is drawn at random, so the runs that are counted are independent runs as before. The counts
+    are of two events that exclude each other, in the same runs: guessed to be from x, and guessed to be from y.
     """
     runs = min(first.runs_x, first.runs_y)
     on_x, on_y = runs_by_coins(runs, rng)

@@ -116,15 +116,8 @@ class ErrorBudget:
 def split_budget(total: float, weights: Mapping[str, float] | Sequence[str]) -> ErrorBudget:
     """Divide an error budget among audits before they run, so that the family-wise error is at most `total`.
 
-    Parameters
-    ----------
-    total : float
-        In (0, 1).
-    weights : mapping from name to positive weight, or sequence of names
-        Names without weights get equal shares.
+    Names without weights get equal shares.
 
-    Examples
-    --------
     >>> split_budget(0.01, {"laplace": 3.0, "gaussian": 1.0}).shares
     (('laplace', 0.0075), ('gaussian', 0.0025))
     """

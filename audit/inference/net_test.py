@@ -61,24 +61,11 @@ def net_test(
 ) -> NetTest | None:
     """Test the claim on every event, in both directions; None if no event comes near to a bound.
 
-    If no bound exceeds the `known` one, the bound is 0 and the event the one that comes nearest.
+    Counts have the shape (events,), in runs from which neither the events nor their weights were learned. The weights,
+    shape (2, events), are each event's part of `alpha` in the direction of x and of y, together at most 1. The claim is
+    for events that are more likely on x, its reverse for the others. If no bound exceeds the `known` one, of another
+    test, the bound is 0 and the event the one that comes nearest.
 
-    Parameters
-    ----------
-    count_x, count_y : ndarray of int, shape (events,)
-        Counts of each event in runs from which neither the events nor their weights were learned.
-    runs_x, runs_y : int
-    claim : Claim
-        For an event that is more likely on x; its reverse is tested for events that are more likely on y.
-    weights : ndarray, shape (2, events)
-        The part of alpha of each event in the direction of x and of y; together at most 1.
-    alpha : float
-        Error probability of all tests together.
-    known : float
-        A bound of another test, beside which smaller ones are not computed.
-
-    Examples
-    --------
     >>> from dpaudit import PureDP
     >>> on_x, on_y = np.array([500, 300, 200]), np.array([500, 460, 40])
     >>> found = net_test(on_x, on_y, 1_000, 1_000, PureDP(1.0), np.full((2, 3), 1 / 6), alpha=0.01)

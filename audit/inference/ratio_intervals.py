@@ -48,21 +48,14 @@ _SAFETY = 1e-8  # subtracted from U and V; exceeds the error of the beta functio
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RatioIntervals:
-    """Simultaneous limits for ln(p_i/q_i) of all outcomes.
+    """Simultaneous limits for ln(p_i/q_i) of all outcomes."""
 
-    Attributes
-    ----------
-    lower, observed, upper : ndarray, shape (K,)
-        In nats. The lower limit is −inf without counts on x, the upper limit is inf without counts on y, and the
-        observed ratio is NaN without counts on both.
-    alpha : float
-        Probability that any of the 2K limits is wrong.
-    """
-
+    # In nats. The lower limit is −inf without counts on x, the upper limit is inf without counts on y, and the
+    # observed ratio is NaN without counts on both; shape (K,).
     lower: Array
     observed: Array
     upper: Array
-    alpha: float
+    alpha: float  # probability that any of the 2K limits is wrong
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,13 +140,9 @@ def maximum_interval(
     holds for the mechanism, but the upper end holds for these events only, for any number of runs (Gilbert & McMillan
     2018). The upper end is infinite if an outcome has no counts on the side of the denominator.
 
-    Parameters
-    ----------
-    count_x, runs_x, count_y, runs_y, alpha
-        As for `ratio_intervals`. An outcome of probability 0 on both sides has no ratio and does not count; leave such
-        outcomes out, because without counts their ratio may be anything and the upper end is infinite.
-    direction : {"x", "y", "both"}
-        "x" for ln(p/q), "y" for ln(q/p), "both" for the largest absolute value over outcomes; else an `OptionError`.
+    Arguments are those of `ratio_intervals`, and the direction: "x" for ln(p/q), "y" for ln(q/p), "both" for the
+    largest absolute value over outcomes. An outcome of probability 0 on both sides has no ratio; leave it out, because
+    without counts its ratio may be anything and the upper end is infinite.
 
     References
     ----------

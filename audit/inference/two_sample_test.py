@@ -20,15 +20,8 @@ def change_pvalue(counts: int, runs: int, counts_before: int, runs_before: int) 
     """Return the exact p-value of the null that the event has the same probability in both samples.
 
     Given the total count, the counts of the first sample are hypergeometric for every probability of the
-    event, so the test is exact for any numbers of runs. The two-sided p-value is twice the tail from the observed
-    counts on, at most 1. Impossible counts raise an `OptionError`.
-
-    Parameters
-    ----------
-    counts, runs : int
-        Of one sample, 0 <= counts <= runs, runs >= 1.
-    counts_before, runs_before : int
-        Of the other sample, independent of the first.
+    event, so the test is exact for any numbers of runs of two independent samples. The two-sided p-value is twice the
+    tail from the observed counts on, at most 1. Impossible counts raise an `OptionError`.
 
     References
     ----------

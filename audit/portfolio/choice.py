@@ -51,10 +51,7 @@ _SINES, _COSINES = np.sin(_ANGLES), np.cos(_ANGLES)  # of the quarter of the ell
 
 
 class Events(NamedTuple):
-    """Events by their counts in `held` runs on each dataset, tested in one direction.
-
-    `penalty` is the number of standard errors of the pilot's frequencies that are subtracted.
-    """
+    """Events by counts in `held` runs on each dataset, less `penalty` standard errors, in one direction."""
 
     count_x: Array
     count_y: Array
@@ -189,10 +186,7 @@ def directed_shares(choice: Choice) -> tuple[float, float]:
 
 
 def expected_excess(choice: Choice, claim: Claim, runs: int, alpha: float, *, penalty: float) -> float:
-    """Expected excess over the claim of the bound from `runs` runs of an event; −∞ if the event is useless.
-
-    Computed from the pilot counts of the choice minus `penalty` standard errors.
-    """
+    """Expected excess of the bound from `runs` runs, less `penalty` standard errors of the pilot; −∞ if useless."""
     criterion = Criterion(claim, runs, normal_quantile(alpha), is_one_way=True)
     count_x, count_y = (np.array([float(counts)]) for counts in (choice.pilot_count_x, choice.pilot_count_y))
     return float(criterion.values(Events(count_x, count_y, choice.pilot_runs, choice.more_likely_on, penalty))[0])
@@ -398,10 +392,7 @@ def seen_on_one_dataset(cuts: Sequence[Cut], least: int) -> tuple[Choice | None,
 
 
 def choose_seen(x: Outputs, y: Outputs) -> tuple[Choice, Choice]:
-    """For each direction the outputs that the first half saw on its dataset, with their counts in the second half.
-
-    For outputs that never vary, or almost none of which occurs twice.
-    """
+    """Outputs that the first half saw on one dataset, counted in the second, if outputs never vary or hardly recur."""
     half, found = len(x) // 2, []
     for way, side in zip(DIRECTIONS, (x, y), strict=True):
         times, names = tally(side[:half])

@@ -250,10 +250,7 @@ def screened(x: Array, y: Array) -> Array:
 
 
 def most_different(x: Array, y: Array, most: int) -> list[int]:
-    """The columns, in order, or the `most` that differ most between the datasets, if there are more.
-
-    By the distance between distribution functions, and the difference of means in all runs.
-    """
+    """The columns, in order, or the `most` whose distribution functions, or means in all runs, differ most."""
     if len(x) <= most or min(x.shape[1], y.shape[1]) < 2:
         return list(range(min(len(x), most)))
     with np.errstate(all="ignore"):  # infinite and missing numbers

@@ -349,8 +349,6 @@ def shrunken_log_ratios(count_x: Array, count_y: Array, times: npt.NDArray[np.in
 
     Several outcomes with the same counts may be given once, with how many `times` they come.
 
-    Examples
-    --------
     Four outcomes with nearly equal frequencies, and one that never occurs on x:
 
     >>> count_x, count_y = np.array([101.0, 99.0, 103.0, 97.0, 0.0]), np.array([99.0, 101.0, 97.0, 103.0, 30.0])

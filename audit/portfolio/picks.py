@@ -19,8 +19,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..events.features import EXACT, Columns, Conditional, Parities, Products, leave_out
+from ..events.features import Columns, Conditional, Parities, Products, leave_out
 from ..events.leaves import Name, named_values, same_name
+from ..events.named_parts import EXACT
 from ..events.outputs import Outputs, outcome_list
 from ..events.scores import (
     MANY_DECIMALS,

@@ -145,8 +145,6 @@ class OutcomeCounts:
 def count_outcomes(parts: Sequence[Outputs]) -> OutcomeCounts:
     """Counts of the outcomes of the parts of a pilot; of more than 100,000 different ones, the commonest.
 
-    Examples
-    --------
     >>> counted = count_outcomes([np.array(part) for part in ([7, 7], [3, 7], [7, 3], [5, 5])])
     >>> counted.values.tolist(), counted.counts.tolist()
     ([3, 5, 7], [[0, 0, 2], [1, 0, 1], [1, 0, 1], [0, 2, 0]])
@@ -173,10 +171,9 @@ def _of_numbers(outputs: Outputs, sizes: list[int]) -> OutcomeCounts:
             codes, counts = _of_close(rows, least, ranges, ends)
             values = np.stack(np.unravel_index(codes, ranges), axis=1) + least.astype(np.int64)
             return OutcomeCounts(values.astype(outputs.dtype).reshape(-1, *outputs.shape[1:]), counts)
-    keys = row_keys(outputs) if outputs.ndim == 2 else outputs
-    _, first, place = np.unique(keys, return_index=True, return_inverse=True)
-    counts = np.array([np.bincount(part, minlength=len(first)) for part in np.split(place.reshape(-1), ends)])
-    return OutcomeCounts(outputs[first], counts)
+    values, place = _different(outputs)
+    counts = np.array([np.bincount(part, minlength=len(values)) for part in np.split(place, ends)])
+    return OutcomeCounts(values, counts)
 
 
 def _of_close(rows: Outputs, least: Outputs, ranges: list[int], ends: Integers) -> tuple[Integers, Integers]:

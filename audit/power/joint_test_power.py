@@ -222,10 +222,7 @@ _NEAR = 0.01  # normal quantile of a p-value minus that of alpha that counts cos
 
 
 def critical_curve(claim: Claim, n: int, m: int, q: float, alpha: float, y: Array) -> Array:
-    """Return the smallest count on x that are refuted, for increasing counts `y` on y that are likely at rate q.
-
-    The result is n + 1 where no number is refuted.
-    """
+    """Return the smallest refuted count on x for each likely count `y`, increasing, at rate q; n + 1 for none."""
     rough = tabulated(claim, n, m, q)
     chain = _Chain.of(rough, n, m, q, alpha)
     some, number = np.unique(np.clip(y, *likely_counts(m, q)), return_inverse=True)

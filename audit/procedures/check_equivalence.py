@@ -33,7 +33,7 @@ from ..inference.event_test import check_test_alpha, directed, parameter_lower
 from ..known_options import with_known_options
 from ..options import DEFAULTS, Progress, checked_seed
 from ..portfolio.partitions import learn_cells
-from ..power.betting_test_power import sequential_excess
+from ..power.alternatives import sequential_excess
 from ..progress import told
 from ..random_streams import Stream, sequence_of
 from ..results.audit_result import AuditResult, Pair

@@ -30,8 +30,7 @@ from ..inference.divergence_test import telling_divergence
 from ..inference.event_test import Counts, largest_parameter
 from ..inference.guess_test import Guesses
 from ..portfolio.partitions import number_of_bins
-from ..power.alternatives import Alternative, AlternativeEvent, AsLikely, GaussianNoise, event_of
-from ..power.betting_test_power import sequential_excess
+from ..power.alternatives import Alternative, AlternativeEvent, AsLikely, GaussianNoise, event_of, sequential_excess
 from ..power.joint_test_power import detectable_excess, equivalent_runs, guess_excess
 from ..results.audit_result import Basis, OtherDirection
 from ..results.verdict import largest_excess

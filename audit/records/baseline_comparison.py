@@ -33,31 +33,17 @@ _FEWER = 0.99  # of the runs before
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """An audit before and after.
-
-    Attributes
-    ----------
-    name : str
-    before, after : Entry, optional
-        None if the audit is missing.
-    changes : tuple of str
-        Changes for the worse or in need of attention.
-    notes : tuple of str
-        Other remarks.
-    pvalue : float, optional
-        p-value of "the event's probabilities and the forms of the outputs are unchanged", adjusted for the number of
-        tests; None without counts of independent runs.
-    not_compared : str, optional
-        Why the counts of both audits could not be compared, and the remedy.
-    """
+    """An audit before and after."""
 
     name: str
-    before: Entry | None
+    before: Entry | None  # None if the audit is missing
     after: Entry | None
-    changes: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    changes: tuple[str, ...] = ()  # changes for the worse or in need of attention
+    notes: tuple[str, ...] = ()  # other remarks
+    # P-value of "the event's probabilities and the forms of the outputs are unchanged", adjusted for the number of
+    # tests; None without counts of independent runs.
     pvalue: float | None = None
-    not_compared: str | None = None
+    not_compared: str | None = None  # why the counts of both audits could not be compared, and the remedy
 
     @property
     def has_changed(self) -> bool:
@@ -71,16 +57,7 @@ def compare(
 
     Counts of an unchanged mechanism are called different with probability at most `alpha`. Different counts from one
     random stream have no p-value; they are listed as a change with a remedy. Settings and verdicts are compared
-    exactly.
-
-    Parameters
-    ----------
-    before, after : Suite
-        Records with recounts, such as baselines of the pytest plugin.
-    alpha : float
-        Error probability of each audit's comparison.
-    today : date, optional
-        Day on which acceptances are checked; by default the current day.
+    exactly, and acceptances on the given day. Records need recounts, as baselines of the pytest plugin have.
     """
     alpha, today = check_alpha(alpha), today or datetime.date.today()
     old, new = (dict(zip(told_apart(suite), suite.entries, strict=True)) for suite in (before, after))

@@ -128,8 +128,6 @@ def json_bytes(value: Any, levels: int) -> bytes:
 
     Lone surrogates, which UTF-8 cannot encode, are escaped.
 
-    Examples
-    --------
     >>> print(json_bytes({"a": [{"b": 1, "c": [2]}, 3], "d": []}, levels=2).decode(), end="")
     {
      "a": [
@@ -169,13 +167,7 @@ def _plain(value: Any) -> Any:
 
 
 def from_json(text: str) -> Suite:
-    """Read the text that `to_json` wrote.
-
-    Raises
-    ------
-    RecordError
-        If the text is not JSON, is not a results file, has another schema or contains impossible values.
-    """
+    """Read the text that `to_json` wrote; raise a `RecordError` for other text, schemas and impossible values."""
     try:
         body = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
@@ -376,10 +368,7 @@ def is_storable(value: Any) -> bool:
 
 
 def plain_data(value: Any) -> Any:
-    """Return a value as JSON data, from which `read_data` restores text, numbers, tuples and types of results.
-
-    Numbers, text and None are unchanged, tuples become arrays, and other values an object with one tag.
-    """
+    """Return a value as JSON that `read_data` restores: tuples as arrays, other values as an object with one tag."""
     kind: Any = type(value)
     if kind in _SAME or (kind in _NUMBERS and abs(value) < ROUNDED):
         return value
@@ -413,13 +402,7 @@ def plain_data(value: Any) -> Any:
 
 
 def read_data(value: Any) -> Any:
-    """Restore a value from the data that `plain_data` returned.
-
-    Raises
-    ------
-    AuditError, TypeError, ValueError, KeyError
-        If the data is invalid.
-    """
+    """Restore a value from the data of `plain_data`; invalid data raises an AuditError, Type-, Value- or KeyError."""
     if type(value) not in _NESTED:
         return value
     if type(value) is list:

@@ -63,8 +63,6 @@ _ENCODED: dict[str, Schema] = {
 def json_schema() -> Schema:
     """Return the JSON Schema (draft 2020-12) that every file written by `save` satisfies.
 
-    Examples
-    --------
     >>> found = json_schema()
     >>> found["$id"] == f"urn:dpaudit:results:{found['properties']['schema']['const']}"
     True

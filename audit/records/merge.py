@@ -16,23 +16,9 @@ def merge(suites: Sequence[Suite], names: Sequence[str]) -> Suite:
 
     A name that occurs in several files is prefixed with its file, as in "june.json: noisy count". If a prefixed name
     occurs in another file, every name is prefixed with the number and name of its file. Names repeated within a file
-    are kept. A single suite is returned unchanged.
+    are kept. A single suite is returned unchanged. No suite, or a name of two files, raises an `OptionError`; a result
+    in two files, which would count twice, or two statements of one experiment id, a `RecordError`.
 
-    Parameters
-    ----------
-    suites : sequence of Suite
-    names : sequence of str
-        Distinct names of the files.
-
-    Raises
-    ------
-    OptionError
-        If no suite is given, or a name is repeated.
-    RecordError
-        If two files contain the same result, which would count twice, or one experiment id has two statements.
-
-    Examples
-    --------
     >>> from dpaudit.audit.results.statement_result import Point, StatementResult
     >>> point = Point(estimate=1.0, lower=0.5, upper=1.5)
     >>> def suite(seed):

@@ -59,10 +59,7 @@ class Recount:
     stream: str = ""
 
     def is_independent_of(self, other: Recount) -> bool:
-        """Whether the random numbers were different: another seed or stream.
-
-        False if neither recount records them; a recount without a stream counts as different from one with a stream.
-        """
+        """Whether seed or stream differ; false if neither recount records them, true if only one has a stream."""
         return (self.seed, self.stream) != (other.seed, other.stream)
 
 
@@ -117,54 +114,29 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayRow:
-    """A call of a noise primitive.
+    """A call of a noise primitive."""
 
-    Attributes
-    ----------
-    place, source : str
-        File, line and function, and the text of the line; the text is empty if the file could not be read.
-    primitive, distribution : str
-        What was called, and its distribution on x.
-    moved, allowed, loss : str
-        How far its input moved between x and y, the sensitivity that it declares, and its largest loss; empty if
-        unknown, as of noise that was handed nothing that may depend on data.
-    finding : str
-        What is wrong; empty if nothing is.
-    """
-
-    place: str
+    place: str  # file, line and function, and the text of the line; the text is empty if the file could not be read
     source: str
-    primitive: str
+    primitive: str  # what was called, and its distribution on x
     distribution: str
+    # How far its input moved between x and y, the sensitivity that it declares, and its largest loss; empty if
+    # unknown, as of noise that was handed nothing that may depend on data.
     moved: str
     allowed: str
     loss: str
-    finding: str
+    finding: str  # what is wrong; empty if nothing is
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayTable:
-    """The calls of a replay.
+    """The calls of a replay."""
 
-    Attributes
-    ----------
-    sentence : str
-        The verdict of the replay.
-    seed : int
-        Fixes the path.
-    rows : tuple of ReplayRow
-        The first calls, and all with a finding.
-    n_calls : int
-        All calls.
-    remarks : tuple of str
-        Findings about the whole run, and why the calls do not bound the loss.
-    """
-
-    sentence: str
-    seed: int
-    rows: tuple[ReplayRow, ...]
-    n_calls: int
-    remarks: tuple[str, ...]
+    sentence: str  # the verdict of the replay
+    seed: int  # fixes the path
+    rows: tuple[ReplayRow, ...]  # the first calls, and all with a finding
+    n_calls: int  # all calls
+    remarks: tuple[str, ...]  # findings about the whole run, and why the calls do not bound the loss
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -354,8 +326,6 @@ def rows(suite: Suite) -> list[dict[str, Scalar]]:
     for one kind of result are None for the others; the worst number represents a statement about several numbers.
     `is_met` is None without an expectation, and empty text is None.
 
-    Examples
-    --------
     >>> from dpaudit.audit.records.suite import Entry, Suite
     >>> from dpaudit.audit.results.statement_result import Point, StatementResult
     >>> slope = StatementResult(

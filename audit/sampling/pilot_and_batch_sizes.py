@@ -84,8 +84,6 @@ def batch_sizes(runs: int) -> list[int]:
 def are_of_one_session(totals: Sequence[int]) -> bool:
     """Whether an uninterrupted audit has its interim analyses at these totals; a resumed audit may have others.
 
-    Examples
-    --------
     >>> are_of_one_session([32, 40, 48, 51])
     True
     >>> are_of_one_session([32, 40, 56])

@@ -16,11 +16,12 @@ import numpy.typing as npt
 
 from ..clock import now
 from ..datasets.adjacency import Adjacency, as_adjacency
-from ..datasets.contents import LARGEST_EXACT, Kept, distance_of
+from ..datasets.contents import Kept, distance_of
 from ..datasets.description import difference
 from ..datasets.domains import Domain
 from ..errors import DatasetError, MechanismError, described
 from ..events.named_parts import (
+    EXACT,
     columns_of_table,
     distinct_keys,
     is_foreign_array,
@@ -190,7 +191,7 @@ def _read(value: Any, path: Path, parts: dict[Path, Numbers], output: Any) -> bo
         parts[path] = array.astype(np.float64)  # a copy, since the query may fill its array again
         return False
     if array.dtype.kind in "biu":
-        is_large = array.dtype.itemsize == 8 and array.size and max(-int(array.min()), int(array.max())) > LARGEST_EXACT
+        is_large = array.dtype.itemsize == 8 and array.size and max(-int(array.min()), int(array.max())) > EXACT
         parts[path] = array.astype(object if is_large else np.float64)
         return True
     held = [_exact(each) for each in array.flat] if array.dtype == object else [None]

@@ -41,10 +41,7 @@ _CHECKED = 8  # bytes of a checksum
 
 
 def packed(value: Any, place: str = "") -> bytes:
-    """Encode numbers, text, outputs, arrays, and lists and tuples of these; the checksum also covers `place`.
-
-    Raise a `StoreError` if an output cannot be restored exactly.
-    """
+    """Encode outputs, arrays, and lists of these with a checksum that covers `place`; refuses any other output."""
     arrays: list[bytes] = []
     body = json.dumps(_encode(value, arrays), allow_nan=False).encode()
     content = b"".join([body, b"\n", *arrays])
@@ -52,10 +49,7 @@ def packed(value: Any, place: str = "") -> bytes:
 
 
 def unpacked(content: bytes, where: str, place: str = "") -> Any:
-    """Decode the value that was packed for this place; tuples become lists.
-
-    Raise a `StoreError` if `packed` did not make the content.
-    """
+    """Decode the value that was packed for this place, tuples as lists; refuses other content."""
     try:
         if checksum(content[_CHECKED:], place) != content[:_CHECKED]:
             raise ValueError("its checksum differs")

@@ -14,10 +14,7 @@ from ..sampling.sampler import Sampler
 
 
 def sources(code: str, x: Any, y: Any) -> dict[str, str]:
-    """Return hashes of the mechanism (`code_of`) and of the datasets before the first run.
-
-    Raise a `StoreError` if a dataset has parts that cannot be identified.
-    """
+    """Return hashes of the mechanism (`code_of`) and of the datasets; refuses parts that cannot be identified."""
     found = {}
     for side, dataset in zip(SIDES, (x, y), strict=True):
         seen = identity(dataset)
@@ -32,10 +29,7 @@ def sources(code: str, x: Any, y: Any) -> dict[str, str]:
 
 
 def code_of(sampler: Sampler) -> str:
-    """Return a hash of the mechanism before the first run.
-
-    Raise a `StoreError` if the mechanism has parts that cannot be identified.
-    """
+    """Return a hash of the mechanism before the first run; refuses parts that cannot be identified."""
     seen = identity_of_mechanism(sampler.function)
     if seen.failed:
         raise StoreError(
@@ -47,11 +41,7 @@ def code_of(sampler: Sampler) -> str:
 
 
 def terms(plan: Plan) -> dict[str, Any]:
-    """Return the settings that, with the mechanism and the datasets, determine the numbers that a plan draws.
-
-    Raise a `StoreError` if the mechanism keeps state: a resumed audit would start from the initial state and repeat
-    noise.
-    """
+    """Return what, with mechanism and datasets, determines a plan's draws; refuses state, which would repeat noise."""
     if plan.is_stateful:
         raise StoreError(
             f"{plan.sampler.name} keeps state from run to run (its own generator, counter or cache), which a store "

@@ -59,10 +59,7 @@ _DELTA, _COMMON = 1e-3, 0.01
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A mechanism with one score for each canary: ``draw(included, rng)`` returns them, shape (canaries,).
-
-    `claim` returns the claim that holds with equality for so many canaries.
-    """
+    """A mechanism with one score for each canary, ``draw(included, rng)``, and the claim that is tight for so many."""
 
     claim: Callable[[int], Claim]
     draw: Draw

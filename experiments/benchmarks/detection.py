@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
+from ... import mechanisms as m
 from ...audit.claims.claim import PureDP
 from ...audit.datasets.adjacency import Local, Within
 from ...audit.datasets.domains import Answers, Values
@@ -25,19 +26,6 @@ from ...audit.results.audit_result import AuditResult
 from ...audit.results.verdict import Verdict
 from ...audit.search.find_worst_pair import find_worst_pair
 from ...audit.search.pairs_for_domain import pairs_of
-from ...mechanisms import (
-    GeometricMechanism,
-    HadamardResponse,
-    LaplaceMechanism,
-    LocalHashing,
-    MemoisedBits,
-    MemoisedResponse,
-    RandomisedResponse,
-    RareLeakLaplace,
-    SubsetSelection,
-    ThresholdedHistogram,
-    UnaryEncoding,
-)
 from ...mechanisms.faulty import NaiveLaplace
 from ..catalogue.entries import entries
 from ..catalogue.fault import Fault
@@ -228,10 +216,7 @@ def _expected_bound(mechanism: Any, x: Any, y: Any, audit: AuditResult, fresh: d
 
 
 def _best_pattern(entry: Entry, runs: int, exact_runs: int, seed: int, effort: Effort) -> Probabilities:
-    """Return the best event on the best pair: the suite's own, or one of the patterns of the search.
-
-    The pairs are ranked by fewer outputs; the event of the best one is chosen on fresh outputs.
-    """
+    """Return the best event on the best pair: the suite's, or one of the search's patterns, chosen on fresh outputs."""
     pairs = [(entry.x, entry.y)]
     if not effort.is_quick:
         source = pairs_of(entry.domain, entry.adjacency, 1.0, seed)
@@ -451,8 +436,8 @@ _NAIVE = _Case("naive Laplace", NaiveLaplace(1.0), "warn", "warned")
 
 
 _CLEAN = (
-    _Case("gridded Laplace", LaplaceMechanism(1.0), "warn", "clean"),
-    _Case("geometric", GeometricMechanism(1.0), "warn", "clean"),
+    _Case("gridded Laplace", m.LaplaceMechanism(1.0), "warn", "clean"),
+    _Case("geometric", m.GeometricMechanism(1.0), "warn", "clean"),
     _Case("snapped Laplace", SnappedLaplace(), "warn", "clean", claim=2.0),
 )
 
@@ -460,7 +445,7 @@ _CLEAN = (
 _CASES = {
     case.name: case
     for case in (
-        _Case("leak of .002", RareLeakLaplace(0.9, 0.002), "warn", "refuted"),
+        _Case("leak of .002", m.RareLeakLaplace(0.9, 0.002), "warn", "refuted"),
         _NAIVE,
         replace(_NAIVE, name="naive Laplace, with bits", floating_point="test", expected="refuted", least=5.0),
         *_CLEAN,
@@ -501,17 +486,17 @@ def _outcome(audit: AuditResult) -> str:
 # variants are in the catalogue.
 
 _ORACLES: tuple[Any, ...] = (
-    RandomisedResponse(1.0, 10),
-    UnaryEncoding(1.0, 10),
-    UnaryEncoding(1.0, 10, is_optimised=True),
-    ThresholdedHistogram(1.0, 10),
-    LocalHashing(1.0, 10, g=2),
-    LocalHashing(1.0, 10),
-    SubsetSelection(1.0, 10),
-    HadamardResponse(1.0, 10),
-    *(MemoisedBits(2.0, 1.0, 4, reports) for reports in (1, 3, 10)),
-    *(MemoisedBits(2.0, 1.0, 4, reports, is_optimised=True) for reports in (1, 3, 10)),
-    *(MemoisedResponse(2.0, 1.0, 4, reports) for reports in (1, 3, 10)),
+    m.RandomisedResponse(1.0, 10),
+    m.UnaryEncoding(1.0, 10),
+    m.UnaryEncoding(1.0, 10, is_optimised=True),
+    m.ThresholdedHistogram(1.0, 10),
+    m.LocalHashing(1.0, 10, g=2),
+    m.LocalHashing(1.0, 10),
+    m.SubsetSelection(1.0, 10),
+    m.HadamardResponse(1.0, 10),
+    *(m.MemoisedBits(2.0, 1.0, 4, reports) for reports in (1, 3, 10)),
+    *(m.MemoisedBits(2.0, 1.0, 4, reports, is_optimised=True) for reports in (1, 3, 10)),
+    *(m.MemoisedResponse(2.0, 1.0, 4, reports) for reports in (1, 3, 10)),
 )
 _LOCAL: dict[str, tuple[str, Entry]] = {
     **{str(one): ("oracle", entry(str(one), one, (0, 1), Local(), Values(tuple(range(one.k))))) for one in _ORACLES},

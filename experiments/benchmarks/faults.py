@@ -372,10 +372,7 @@ def _is_sound(file: Path) -> bool:
 
 
 def _killed(command: list[str], folder: Path, seconds: float, store: Path | None) -> bool:
-    """Run the command for some seconds, then kill its process group; return whether it was still running.
-
-    The seconds begin when the file of the store exists, if one is given.
-    """
+    """Run the command for some seconds, from when the store exists; return whether it had to be killed."""
     process = subprocess.Popen(
         command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from ...audit.claims.claim import ApproxDP
 from ...audit.errors import OptionError
@@ -71,9 +70,7 @@ def exhibit(name: str) -> Exhibit:
     if name not in _TITLES:
         raise OptionError(f"the gallery has no bug {name!r}; use one of {', '.join(_TITLES)}.")
     fault = next(fault for fault in entries() if fault.name == name)
-    options: dict[str, Any] = {"claim": fault.claim, "adjacency": fault.adjacency, "distance": fault.distance}
-    options |= {"runs": fault.runs, "floating_point": fault.floating_point, "alpha": _ALPHA, "seed": 0}
-    result = check(fault.mechanism, fault.x, fault.y, **options)
+    result = check(fault.mechanism, fault.x, fault.y, runs=fault.runs, alpha=_ALPHA, seed=0, **fault.options)
     figure = outputs_figure(result)
     if figure is None:
         raise OptionError(f"{name}: the pilot outputs of this bug cannot be drawn; choose another bug.")

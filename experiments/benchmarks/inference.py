@@ -21,7 +21,6 @@ from ...audit.claims.renyi import RenyiDP, ZeroConcentratedDP
 from ...audit.events.events import Event
 from ...audit.inference.event_test import Counts, pvalue
 from ...audit.inference.ratio_intervals import maximum_interval
-from ...audit.procedures.check import check
 from ...audit.results.audit_result import AuditResult
 from ...mechanisms import (
     DiscreteGaussianMechanism,
@@ -33,7 +32,8 @@ from ...mechanisms import (
     ScalarDistribution,
     exact_epsilon,
 )
-from ..published.statdp import NoisyAnswers
+from ...mechanisms.faulty import LaplaceOfScale
+from ...mechanisms.faulty.calibration import GaussianOfScale
 from .measure import (
     ALPHA,
     Effort,
@@ -45,6 +45,7 @@ from .measure import (
     at_most,
     certainly_at_least,
     certainly_at_most,
+    check_values,
     in_batches,
     share_of,
     spread,
@@ -99,14 +100,7 @@ def _subjects() -> dict[str, Subject]:
 
 def _audit(subject: Subject, runs: int, seed: int, *, sequential: bool = False) -> AuditResult:
     pair = subject.mechanism, subject.x, subject.y
-    options: dict[str, Any] = {
-        "alpha": ALPHA,
-        "seed": seed,
-        "floating_point": "ignore",
-        "jobs": 1,
-        "sequential": sequential,
-    }
-    return check(*pair, claim=subject.claim, runs=runs, **options)
+    return check_values(*pair, claim=subject.claim, runs=runs, alpha=ALPHA, seed=seed, sequential=sequential)
 
 
 def _alarm_runs(effort: Effort, kind: str) -> int:
@@ -156,10 +150,7 @@ _CLAIMS: dict[str, Claim] = {
 
 
 def smallest_refuted(n: int, m: int, claim: Claim, alpha: float) -> Array:
-    """Return for each y from 0 to m the fewest counts x out of n that refute the claim, n + 1 where none do.
-
-    Bisection is valid because the p-value does not increase with x.
-    """
+    """Return for each y from 0 to m the fewest counts x of n that refute the claim, by bisection; n + 1 for none."""
 
     def is_refuted(x: int, y: int) -> bool:
         return pvalue(Counts(count_x=x, runs_x=n, count_y=y, runs_y=m), claim, alpha=alpha) <= alpha
@@ -182,10 +173,7 @@ def rates_on_the_boundary() -> tuple[Array, Array]:
 
 
 def exact_size(critical: Array, n: int, claim: Claim) -> tuple[float, float]:
-    """Return the largest probability of {X ≥ critical(Y)} with (p, q) on the claim's boundary, and its q.
-
-    Tails are computed from the smaller of a probability and its complement.
-    """
+    """Return the largest probability of {X ≥ critical(Y)} with (p, q) on the claim's boundary, and its q."""
     from scipy.stats import binom  # takes long to import
 
     m = len(critical) - 1
@@ -285,9 +273,7 @@ KINDS = {
     "gaussian .001": Kind(lambda truth: GaussianMechanism(truth, 0.001), delta=0.001),
     "randomised response": Kind(RandomisedResponse, (0, 1)),
     "geometric": Kind(GeometricMechanism, (0, 1)),
-    "vector of 10": Kind(
-        lambda truth: NoisyAnswers(PureDP(truth), scale=1.0 / truth), ((0.0,) * 10, (1.0, *(0.0,) * 9))
-    ),
+    "vector of 10": Kind(lambda truth: LaplaceOfScale(1.0 / truth, PureDP(truth)), ((0.0,) * 10, (1.0, *(0.0,) * 9))),
 }
 _MOST_MEDIAN = {
     "default": dict(zip(_TRUTHS, (100.0, 250.0, 5_000.0, 17_500.0, 375_000.0), strict=True)),
@@ -298,15 +284,9 @@ _MOST_MEDIAN = {
 def _taken(name: str, truth: float, runs: int, kind: str, seeds: range) -> list[float]:
     """Return the runs on each dataset at which each audit refuted the claim; infinite without a refutation."""
     subject = KINDS[name]
-    options: dict[str, Any] = {
-        "claim": subject.claim,
-        "runs": runs,
-        "alpha": ALPHA,
-        "floating_point": "ignore",
-        "jobs": 1,
-    }
-    options |= {"sequential": kind != "fixed", "seconds": math.inf if kind == "all of alpha" else None}
-    results = (check(subject.mechanism(truth), *subject.pair, seed=seed, **options) for seed in seeds)
+    options: dict[str, Any] = {"claim": subject.claim, "runs": runs, "alpha": ALPHA, "sequential": kind != "fixed"}
+    options["seconds"] = math.inf if kind == "all of alpha" else None
+    results = (check_values(subject.mechanism(truth), *subject.pair, seed=seed, **options) for seed in seeds)
     return [float(result.runs) if result.is_refuted else math.inf for result in results]
 
 
@@ -343,14 +323,13 @@ _LEAK = 50.0  # far outside standard normal noise
 _START = 0.3  # probability below the interval that is more likely
 
 
-@dataclass(frozen=True, slots=True)
-class NormalNoise:
-    """Gaussian noise of scale 1/μ, added to the answer."""
+def _normal(mu: float) -> GaussianOfScale:
+    return GaussianOfScale(1.0 / mu, GaussianDP(mu))
 
-    mu: float
 
-    def sample(self, answer: float, size: int, rng: np.random.Generator) -> Any:
-        return answer + rng.normal(scale=1.0 / self.mu, size=size)
+def _three_numbers(epsilon: float) -> LaplaceOfScale:
+    """Return the answer with Laplace noise, three times, that together is ε-DP."""
+    return LaplaceOfScale(1.0 / epsilon, PureDP(epsilon), lambda answer: [answer / 3.0] * 3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -384,16 +363,6 @@ class LikelierPart(RareOutcome):
 
 
 @dataclass(frozen=True, slots=True)
-class ThreeNumbers:
-    """The answer with Laplace noise, three times, that together is ε-DP."""
-
-    epsilon: float
-
-    def sample(self, answer: float, size: int, rng: np.random.Generator) -> Any:
-        return answer / 3.0 + rng.laplace(scale=1.0 / self.epsilon, size=(size, 3))
-
-
-@dataclass(frozen=True, slots=True)
 class _Subject:
     """Claim, mechanisms that attain each privacy parameter of its family on the pair 1 and 0, and runs of an audit."""
 
@@ -418,25 +387,25 @@ _SUBJECTS = {
         _Subject("delta 1e-3, Gaussian", ApproxDP(1.0, 1e-3), lambda s: GaussianMechanism(s, 1e-3), 50_000),
         _Subject("delta .05, Gaussian", ApproxDP(1.0, 0.05), lambda s: GaussianMechanism(s, 0.05), 50_000),
         _Subject("delta 1e-6, Laplace", ApproxDP(1.0, 1e-6), LaplaceMechanism, 50_000),
-        _Subject("mu-GDP, Gaussian", GaussianDP(1.0), NormalNoise, 50_000),
-        _Subject("zCDP, Gaussian", ZeroConcentratedDP(0.5), lambda s: NormalNoise(math.sqrt(2.0 * s)), 50_000),
-        _Subject("Rényi DP, Gaussian", RenyiDP(4.0, 1.0), lambda s: NormalNoise(math.sqrt(s / 2.0)), 50_000),
+        _Subject("mu-GDP, Gaussian", GaussianDP(1.0), _normal, 50_000),
+        _Subject("zCDP, Gaussian", ZeroConcentratedDP(0.5), lambda s: _normal(math.sqrt(2.0 * s)), 50_000),
+        _Subject("Rényi DP, Gaussian", RenyiDP(4.0, 1.0), lambda s: _normal(math.sqrt(s / 2.0)), 50_000),
         _Subject("pure, rare leak .01", PureDP(1.0), lambda s: RareOutcome(0.01, s), 50_000, _is_rare_outcome),
         _Subject("pure, rare leak .001", PureDP(1.0), lambda s: RareOutcome(0.001, s), 500_000, _is_rare_outcome),
         _Subject("pure, leak .05", PureDP(1.0), lambda s: RareOutcome(0.05, s), 20_000, _is_rare_outcome),
         _Subject("pure, outcome .2", PureDP(1.0), lambda s: LikelierPart(0.2, s), 20_000),
         _Subject("pure, interval .05", PureDP(1.0), lambda s: LikelierPart(0.05, s, is_interval=True), 20_000),
-        _Subject("pure, three numbers", PureDP(1.0), ThreeNumbers, 20_000),
+        _Subject("pure, three numbers", PureDP(1.0), _three_numbers, 20_000),
     )
 }
 
 
 def _power_audit(effort: Effort, name: str, excess: float, sequential: bool, alpha: float, seed: int) -> AuditResult:
     subject = _SUBJECTS[name]
-    options: dict[str, Any] = {"alpha": alpha, "power": _POWER, "seed": seed, "floating_point": "ignore", "jobs": 1}
+    options: dict[str, Any] = {"alpha": alpha, "power": _POWER, "seed": seed, "sequential": sequential}
     runs = effort.either(_QUICK_POWER_RUNS, subject.runs)
     mechanism = subject.of_parameter(subject.claim.parameter + excess)
-    return check(mechanism, 1, 0, claim=subject.claim, runs=runs, sequential=sequential, **options)
+    return check_values(mechanism, 1, 0, claim=subject.claim, runs=runs, **options)
 
 
 def _stated(effort: Effort, name: str, sequential: bool, alpha: float, seeds: range) -> list[float]:

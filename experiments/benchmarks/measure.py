@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypedDict, TypeVar
 
@@ -21,6 +22,7 @@ from ...audit.files import write_atomically
 from ...audit.inference.binomial_tails import probability_limits
 from ...audit.options import checked
 from ...audit.printing import did_you_mean
+from ...audit.procedures.check import check
 from ...audit.records.json_codec import this_moment
 from ..libraries.subjects import is_installed
 
@@ -71,10 +73,7 @@ def at_least(what: str, value: float, limit: float) -> Target:
 
 
 def at_most_by_chance(what: str, share: float, audits: int, alpha: float) -> Target:
-    """Return the target that no more of so many audits refute a correct mechanism than chance allows.
-
-    The limit is exceeded with probability at most 1e-4 if each audit refutes with probability `alpha`.
-    """
+    """Return the target, missed by chance in 1e-4, that audits of a correct mechanism refute a share `alpha`."""
     from scipy.stats import binom  # takes long to import
 
     return at_most(what, share, int(binom.isf(1e-4, audits, alpha)) / audits)
@@ -194,6 +193,10 @@ def machine() -> str:
         f"Machine: {joblib.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}, "
         f"numpy {np.__version__}, scipy {scipy.__version__}."
     )
+
+
+check_values = partial(check, floating_point="ignore", jobs=1)
+"""An audit of values only, in this process."""
 
 
 def timed(work: Callable[..., T], *arguments: Any, **options: Any) -> tuple[T, float]:

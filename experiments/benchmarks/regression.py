@@ -91,13 +91,7 @@ def _of_pair(mechanism: Any, x: Any, y: Any, **options: Any) -> Case:
 
 
 def _of_fault(fault: Fault, which: str) -> Case:
-    options = {
-        "claim": fault.claim,
-        "adjacency": fault.adjacency,
-        "distance": fault.distance,
-        "floating_point": fault.floating_point,
-    }
-    return _of_pair(getattr(fault, which), fault.x, fault.y, **options)
+    return _of_pair(getattr(fault, which), fault.x, fault.y, **fault.options)
 
 
 def _searched(mechanism: Any, pairs: list[Any]) -> Case:

@@ -13,39 +13,12 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import networkx as nx
 import numpy as np
 
+from ... import mechanisms as m
 from ...audit.errors import DatasetError, MechanismError
 from ...audit.replay.replay import replay
 from ...audit.replay.replay_result import ReplayResult, ReplayVerdict
 from ...audit.search.candidates import Pool
 from ...audit.search.pairs_for_domain import pairs_of
-from ...mechanisms import (
-    BinomialMechanism,
-    DegreeHistogramMechanism,
-    DiscreteGaussianMechanism,
-    EdgeCountMechanism,
-    ExponentialMechanism,
-    GaussianMechanism,
-    GeometricMechanism,
-    GroupTightMechanism,
-    HistogramMechanism,
-    Interval,
-    IntervalOf,
-    LaplaceByInverseCDF,
-    LaplaceMechanism,
-    LocalGaussianMechanism,
-    NameAndShame,
-    ParallelComposition,
-    PermuteAndFlip,
-    PostedPriceAuction,
-    RandomisedResponse,
-    RandomisedResponseFold,
-    RareLeakLaplace,
-    ReportNoisyMax,
-    SequentialComposition,
-    SparseVector,
-    UpAndDown,
-    VectorGaussianMechanism,
-)
 from ..catalogue.entries import entries
 from ..catalogue.fault import Fault
 from ..libraries.defects import defects
@@ -68,10 +41,7 @@ NOTHING = Named("none", "none", "–", "–")
 
 
 class Verdicts(NamedTuple):
-    """Numbers of pairs by verdict, the pairs on which the mechanism raises, and what the first excess names.
-
-    `first` is the verdict on the first pair.
-    """
+    """Numbers of pairs by verdict, those that raise, what the first excess names, and the verdict on the first pair."""
 
     excess: int
     bounded: int
@@ -118,10 +88,7 @@ _LEFT_OUT = ("floating point",)  # families of the catalogue: low bits, which re
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Composite:
-    """A mechanism that is known to break its claim, if there is one, and one that is not.
-
-    The pair of a mechanism shows the bug, and is replayed first. `claim` is by default the mechanism's own.
-    """
+    """A mechanism that breaks its claim, if known, and one that does not; the pair shows the bug, replayed first."""
 
     name: str
     library: str = ""
@@ -275,45 +242,45 @@ def _far(rng: np.random.Generator) -> tuple[Any, Any]:
     return x, y
 
 
-_TWO = SequentialComposition((VectorGaussianMechanism(1.0, 1e-5), GeometricMechanism(0.5, query=len)))
-_PARTS = ParallelComposition(
-    [GeometricMechanism(epsilon, query=len) for epsilon in (0.5, 1.0, 0.25)], IntervalOf((1.0, 3.0))
+_TWO = m.SequentialComposition((m.VectorGaussianMechanism(1.0, 1e-5), m.GeometricMechanism(0.5, query=len)))
+_PARTS = m.ParallelComposition(
+    [m.GeometricMechanism(epsilon, query=len) for epsilon in (0.5, 1.0, 0.25)], m.IntervalOf((1.0, 3.0))
 )
 REFERENCES: dict[str, tuple[Any, DrawPair]] = {
-    "LaplaceMechanism": (LaplaceMechanism(0.5, sensitivity=2.0), numbers(2.0)),
-    "LaplaceMechanism of a count": (LaplaceMechanism(1.0, query=len), rows([1.0, 2.0])),
-    "LaplaceByInverseCDF": (LaplaceByInverseCDF(0.5, sensitivity=2.0), numbers(2.0)),
-    "GeometricMechanism": (GeometricMechanism(0.5, sensitivity=2), numbers(2.0, is_whole=True)),
-    "GaussianMechanism": (GaussianMechanism(1.0, 1e-5), numbers(1.0)),
-    "GaussianMechanism, classical": (GaussianMechanism(0.5, 0.01, calibration="classical"), numbers(1.0)),
-    "DiscreteGaussianMechanism": (DiscreteGaussianMechanism(1.3, 1.0, sensitivity=2), numbers(2.0, is_whole=True)),
-    "BinomialMechanism": (BinomialMechanism(50, 1.0, sensitivity=2), numbers(2.0, is_whole=True)),
-    "VectorGaussianMechanism": (VectorGaussianMechanism(1.0, 1e-5), vectors(3, 1.0, "l2")),
-    "LocalGaussianMechanism": (LocalGaussianMechanism(1.0, 1e-5, Interval(-1, 3)), _far),
-    "HistogramMechanism": (HistogramMechanism(1.0, k=3), rows([0, 1, 2])),
+    "LaplaceMechanism": (m.LaplaceMechanism(0.5, sensitivity=2.0), numbers(2.0)),
+    "LaplaceMechanism of a count": (m.LaplaceMechanism(1.0, query=len), rows([1.0, 2.0])),
+    "LaplaceByInverseCDF": (m.LaplaceByInverseCDF(0.5, sensitivity=2.0), numbers(2.0)),
+    "GeometricMechanism": (m.GeometricMechanism(0.5, sensitivity=2), numbers(2.0, is_whole=True)),
+    "GaussianMechanism": (m.GaussianMechanism(1.0, 1e-5), numbers(1.0)),
+    "GaussianMechanism, classical": (m.GaussianMechanism(0.5, 0.01, calibration="classical"), numbers(1.0)),
+    "DiscreteGaussianMechanism": (m.DiscreteGaussianMechanism(1.3, 1.0, sensitivity=2), numbers(2.0, is_whole=True)),
+    "BinomialMechanism": (m.BinomialMechanism(50, 1.0, sensitivity=2), numbers(2.0, is_whole=True)),
+    "VectorGaussianMechanism": (m.VectorGaussianMechanism(1.0, 1e-5), vectors(3, 1.0, "l2")),
+    "LocalGaussianMechanism": (m.LocalGaussianMechanism(1.0, 1e-5, m.Interval(-1, 3)), _far),
+    "HistogramMechanism": (m.HistogramMechanism(1.0, k=3), rows([0, 1, 2])),
     "HistogramMechanism, geometric": (
-        HistogramMechanism(1.0, k=3, sensitivity=2, noise="geometric"),
+        m.HistogramMechanism(1.0, k=3, sensitivity=2, noise="geometric"),
         rows([0, 1, 2]),
     ),
-    "RandomisedResponse": (RandomisedResponse(1.0), values(2)),
-    "RandomisedResponse of six": (RandomisedResponse(2.0, k=6), values(6)),
-    "ExponentialMechanism": (ExponentialMechanism(1.0), vectors(4, 1.0, "linf")),
-    "ReportNoisyMax": (ReportNoisyMax(1.0), vectors(4, 1.0, "linf")),
-    "ReportNoisyMax, Gumbel": (ReportNoisyMax(2.0, noise="gumbel"), vectors(4, 1.0, "linf")),
-    "ReportNoisyMax, exponential": (ReportNoisyMax(1.0, noise="exponential"), vectors(4, 1.0, "linf")),
-    "PermuteAndFlip": (PermuteAndFlip(1.0), vectors(4, 1.0, "linf")),
+    "RandomisedResponse": (m.RandomisedResponse(1.0), values(2)),
+    "RandomisedResponse of six": (m.RandomisedResponse(2.0, k=6), values(6)),
+    "ExponentialMechanism": (m.ExponentialMechanism(1.0), vectors(4, 1.0, "linf")),
+    "ReportNoisyMax": (m.ReportNoisyMax(1.0), vectors(4, 1.0, "linf")),
+    "ReportNoisyMax, Gumbel": (m.ReportNoisyMax(2.0, noise="gumbel"), vectors(4, 1.0, "linf")),
+    "ReportNoisyMax, exponential": (m.ReportNoisyMax(1.0, noise="exponential"), vectors(4, 1.0, "linf")),
+    "PermuteAndFlip": (m.PermuteAndFlip(1.0), vectors(4, 1.0, "linf")),
     "SequentialComposition": (_TWO, vectors(2, 1.0, "l2")),
     "ParallelComposition": (_PARTS, rows([0.0, 1.0, 2.0, 3.01])),
-    "RandomisedResponseFold": (RandomisedResponseFold(0.25, 30), values(2)),
-    "UpAndDown": (UpAndDown(0.25, 30), values(4)),
-    "SparseVector": (SparseVector(1.0), vectors(3, 1.0, "linf")),
-    "SparseVector, refreshed": (SparseVector(2.0, 2, threshold=0.5, refresh=True), vectors(3, 1.0, "linf")),
-    "PostedPriceAuction": (PostedPriceAuction(2.0, [1.0, 2.0, 3.01, 4.0]), rows([0.5, 1.0, 2.5, 3.01, 4.0])),
-    "EdgeCountMechanism": (EdgeCountMechanism(0.5), edges),
-    "DegreeHistogramMechanism": (DegreeHistogramMechanism(0.5, 6), edges),
-    "NameAndShame": (NameAndShame(0.05), replaced([1, 2, 3])),
-    "RareLeakLaplace": (RareLeakLaplace(0.5, 0.01), numbers(1.0)),
-    "GroupTightMechanism": (GroupTightMechanism(1.0, 0.01, query=len), rows([1.0, 2.0])),
+    "RandomisedResponseFold": (m.RandomisedResponseFold(0.25, 30), values(2)),
+    "UpAndDown": (m.UpAndDown(0.25, 30), values(4)),
+    "SparseVector": (m.SparseVector(1.0), vectors(3, 1.0, "linf")),
+    "SparseVector, refreshed": (m.SparseVector(2.0, 2, threshold=0.5, refresh=True), vectors(3, 1.0, "linf")),
+    "PostedPriceAuction": (m.PostedPriceAuction(2.0, [1.0, 2.0, 3.01, 4.0]), rows([0.5, 1.0, 2.5, 3.01, 4.0])),
+    "EdgeCountMechanism": (m.EdgeCountMechanism(0.5), edges),
+    "DegreeHistogramMechanism": (m.DegreeHistogramMechanism(0.5, 6), edges),
+    "NameAndShame": (m.NameAndShame(0.05), replaced([1, 2, 3])),
+    "RareLeakLaplace": (m.RareLeakLaplace(0.5, 0.01), numbers(1.0)),
+    "GroupTightMechanism": (m.GroupTightMechanism(1.0, 0.01, query=len), rows([1.0, 2.0])),
 }
 """By name: the mechanism, and a function that draws x and y from a generator."""
 _COUNTS = ("pairs", "excess", "bounded", "open", "raised")

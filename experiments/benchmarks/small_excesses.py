@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from ...audit.claims.claim import PureDP
-from ...audit.procedures.check import check
 from .measure import (
     ALPHA,
     Effort,
@@ -23,6 +22,7 @@ from .measure import (
     at_least,
     at_most,
     at_most_by_chance,
+    check_values,
     in_batches,
 )
 
@@ -96,7 +96,7 @@ def _crowded(where: str, epsilon: float, q: float, errors: float, runs: int) -> 
 
 
 def _excess_found(mechanism: Any, epsilon: float, runs: int, is_sequential: bool, seeds: range) -> list[bool]:
-    audit = partial(check, mechanism, claim=PureDP(epsilon), runs=runs, alpha=ALPHA, jobs=1, floating_point="ignore")
+    audit = partial(check_values, mechanism, claim=PureDP(epsilon), runs=runs, alpha=ALPHA)
     pairs = [(1, 0) if seed % 2 else (0, 1) for seed in seeds]
     return [
         audit(*pair, seed=seed, sequential=is_sequential).is_refuted for pair, seed in zip(pairs, seeds, strict=True)
@@ -160,15 +160,8 @@ _LEAK_ROWS = {
 
 
 def _taken(place: str, probability: float, alpha: float, runs: int, sequential: bool, seeds: range) -> list[float]:
-    options: dict[str, Any] = {
-        "claim": PureDP(1.0),
-        "runs": runs,
-        "alpha": alpha,
-        "jobs": 1,
-        "floating_point": "ignore",
-    }
-    options |= {"sequential": sequential, "detect": 1.0}
-    audits = (check(LeakyLaplace(probability, place), 0.0, 1.0, seed=seed, **options) for seed in seeds)
+    audit = partial(check_values, claim=PureDP(1.0), runs=runs, alpha=alpha, sequential=sequential, detect=1.0)
+    audits = (audit(LeakyLaplace(probability, place), 0.0, 1.0, seed=seed) for seed in seeds)
     return [float(result.runs) if result.is_refuted else math.inf for result in audits]
 
 

@@ -248,10 +248,7 @@ def false_statement(name: str, claimed: str, measure: Callable[..., StatementRes
 
 
 def select(experiments: Sequence[Experiment], names: Sequence[str], documents: Sequence[str]) -> list[Experiment]:
-    """Return the experiments with these ids or documents; of those chosen by names of cases, only these cases.
-
-    Names are ids, in any case, names of cases, or "all". Others raise an `UnknownNameError`.
-    """
+    """Return the experiments with these ids or documents, and the cases of these names; refuses names of none."""
     known = {case.name for experiment in experiments for case in experiment.cases}
     ids = {experiment.id.lower() for experiment in experiments}
     for name in names:

@@ -10,11 +10,9 @@ from __future__ import annotations
 from functools import cache
 
 from .fault import Fault
-from .local_faults import oracle_faults, response_faults
-from .noise_faults import noise_faults, normal_faults
+from .noise_faults import noise_faults, normal_faults, oracle_faults, response_faults
 from .statistic_faults import composition_faults, selection_faults, statistic_faults
-from .synthetic_faults import synthetic_faults
-from .table_and_output_faults import table_faults
+from .table_and_output_faults import synthetic_faults, table_faults
 
 __all__ = ["Fault", "entries"]
 
@@ -23,8 +21,6 @@ __all__ = ["Fault", "entries"]
 def entries() -> tuple[Fault, ...]:
     """Return all faults, family by family; computed once, because their exact privacy parameters take time.
 
-    Examples
-    --------
     >>> from dpaudit.experiments.catalogue.entries import entries
     >>> faults = {fault.name: fault for fault in entries()}
     >>> faults["scale-epsilon"].claim.epsilon, faults["scale-epsilon"].exact

@@ -18,72 +18,43 @@ from ..cases.experiment import check_bounded, parameter_by_distributions
 
 @dataclass(frozen=True, slots=True)
 class NeighbouringPair:
-    """Datasets that show a bug.
-
-    Attributes
-    ----------
-    x, y : Any
-    adjacency : Adjacency
-    domain : Domain or None
-        Where a search may look for such a pair.
-    distance : float
-        Distance of the datasets, at which the claim is made.
-    """
+    """Datasets that show a bug."""
 
     x: Any
     y: Any
     adjacency: Adjacency
-    domain: Domain | None = None
-    distance: float = 1.0
+    domain: Domain | None = None  # where a search may look for such a pair
+    distance: float = 1.0  # distance of the datasets, at which the claim is made
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """A bug that breaks a claim, with a mechanism that has it.
-
-    Attributes
-    ----------
-    name : str
-    family : str
-        Kind of mechanism.
-    cause : str
-        What is wrong, in one line.
-    practice : str
-        How the bug arises, in full sentences.
-    mechanism : Any
-        Mechanism with ``sample(dataset, size, rng)``, or a single run ``f(dataset, rng)``.
-    correct : Any
-        The right mechanism, which keeps the claim on the same pair.
-    claim : Claim
-    adjacency, x, y, distance, domain
-        As in `NeighbouringPair`.
-    truth : Claim or None
-        Strongest claim of this kind that is known to hold; None if no finite one holds for all datasets.
-    exact : float or None
-        Exact privacy parameter on the pair, in the unit of the claim's and per step of the distance; infinite if
-        nothing holds, None if unknown.
-    runs : int
-        Runs on each dataset with which an audit at alpha 1e-6 finds the bug with probability .999 or more.
-    floating_point : {"ignore", "test"}
-        "test" if only the low bits of the outputs show the bug.
-    """
+    """A bug that breaks a claim, with a mechanism that has it."""
 
     name: str
-    family: str
-    cause: str
-    practice: str
-    mechanism: Any
-    correct: Any
+    family: str  # kind of mechanism
+    cause: str  # what is wrong, in one line
+    practice: str  # how the bug arises, in full sentences
+    mechanism: Any  # mechanism with ``sample(dataset, size, rng)``, or a single run ``f(dataset, rng)``
+    correct: Any  # the right mechanism, which keeps the claim on the same pair
     claim: Claim
-    adjacency: Adjacency
+    adjacency: Adjacency  # as in `NeighbouringPair`
     x: Any
     y: Any
     distance: float = 1.0
     domain: Domain | None = None
+    # Strongest claim of this kind that is known to hold; None if no finite one holds for all datasets.
     truth: Claim | None
+    # Exact privacy parameter on the pair, in the unit of the claim's and per step of the distance; infinite if
+    # nothing holds, None if unknown.
     exact: float | None
-    runs: int
-    floating_point: FloatingPoint = "ignore"
+    runs: int  # runs on each dataset with which an audit at alpha 1e-6 finds the bug with probability .999 or more
+    floating_point: FloatingPoint = "ignore"  # "test" if only the low bits of the outputs show the bug
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What an audit on the pair takes by name."""
+        return {name: getattr(self, name) for name in ("claim", "adjacency", "distance", "floating_point")}
 
 
 FaultMaker = Callable[..., Fault]

@@ -1,4 +1,4 @@
-"""The catalogue of bugs in noise on a single answer: Laplace and geometric noise, by scale, shape and range."""
+"""The catalogue of bugs in noise on a single answer, by scale, shape and range, and in local protocols."""
 
 from __future__ import annotations
 
@@ -6,24 +6,15 @@ import math
 from functools import partial
 from typing import Any, Final
 
+from ... import mechanisms as m
 from ...audit.claims.claim import ApproxDP, GaussianDP, PureDP
 from ...audit.claims.renyi import RenyiDP
 from ...audit.datasets.adjacency import AddRemove, Local, Replace, UserLevel, Within
 from ...audit.datasets.domains import Answers, Rows, Values
-from ...mechanisms import (
-    BinomialMechanism,
-    DiscreteGaussianMechanism,
-    GaussianMechanism,
-    GeometricMechanism,
-    Interval,
-    LaplaceMechanism,
-    LocalGaussianMechanism,
-    VectorGaussianMechanism,
-    faulty,
-    gaussian_delta,
-)
+from ...mechanisms import faulty
 from ...mechanisms.faulty.calibration import GaussianOfScale
 from ...mechanisms.faulty.flaw import GradientSum, total
+from ...mechanisms.local.frequency_oracles import BitReports, unary_coins
 from .fault import Fault, FaultMaker, NeighbouringPair, fault
 
 # The catalogue of bugs in normal and binomial noise: calibration, accounting, and vectors of answers.
@@ -42,30 +33,30 @@ def normal_faults() -> list[Fault]:
 def _calibrations() -> list[Fault]:
     tenth = NeighbouringPair(0.0, 0.1, Within("l2", 0.1), Answers(high=0.1))
     variance = faulty.VarianceAsScaleGaussian(1.0, 1e-5, sensitivity=0.1)
-    right_tenth = GaussianMechanism(1.0, 1e-5, 0.1)
-    classical, right_seven = faulty.ClassicalBeyondOneGaussian(7.0, 0.4), GaussianMechanism(7.0, 0.4)
+    right_tenth = m.GaussianMechanism(1.0, 1e-5, 0.1)
+    classical, right_seven = faulty.ClassicalBeyondOneGaussian(7.0, 0.4), m.GaussianMechanism(7.0, 0.4)
     one, newton = faulty.OneForEpsilonGaussian(1.1, 0.01), faulty.MisprintedNewtonGaussian(2.0, 1e-5)
-    right_one, right_newton = GaussianMechanism(1.1, 0.01), GaussianMechanism(2.0, 1e-5)
+    right_one, right_newton = m.GaussianMechanism(1.1, 0.01), m.GaussianMechanism(2.0, 1e-5)
     return [
         _NORMAL("variance-as-deviation", variance, tenth, correct=right_tenth, runs=50_000),
         _NORMAL("classical-formula-beyond-one", classical, _GAUSSIAN_ANSWER, correct=right_seven, runs=1_000_000,
             cause="Gaussian noise from the classical formula at ε = 7, where its theorem does not hold"),
         _NORMAL("one-for-epsilon", one, _GAUSSIAN_ANSWER, correct=right_one, runs=500_000),
         _NORMAL("misprinted-newton", newton, _GAUSSIAN_ANSWER, correct=right_newton, runs=10_000_000),
-        _NORMAL("normal-noise-without-delta", GaussianMechanism(1.0, 0.05), _GAUSSIAN_ANSWER,
-            correct=LaplaceMechanism(1.0), claim=PureDP(1.0), bound_on=None, truth=None,
+        _NORMAL("normal-noise-without-delta", m.GaussianMechanism(1.0, 0.05), _GAUSSIAN_ANSWER,
+            correct=m.LaplaceMechanism(1.0), claim=PureDP(1.0), bound_on=None, truth=None,
             cause="Gaussian noise claimed to be ε-DP: no finite ε",
             practice="The δ is small, so it is left out. Far out the ratio of two normal densities is unbounded.",
             runs=200_000),
-        _NORMAL("domain-not-clipped", faulty.UnclippedLocalGaussian(1.0, 0.01, Interval(0, 1)),
+        _NORMAL("domain-not-clipped", faulty.UnclippedLocalGaussian(1.0, 0.01, m.Interval(0, 1)),
             NeighbouringPair(0.0, 3.0, Local(), Values((0.0, 0.5, 1.0, 3.0))),
-            correct=LocalGaussianMechanism(1.0, 0.01, Interval(0, 1))),
+            correct=m.LocalGaussianMechanism(1.0, 0.01, m.Interval(0, 1))),
     ]  # fmt: skip
 
 
 def _discrete() -> list[Fault]:
-    narrow, wide = DiscreteGaussianMechanism(0.7**2, 0.5), DiscreteGaussianMechanism(0.7, 0.5)
-    one, two = BinomialMechanism(64, 1.0, 1), BinomialMechanism(64, 1.0, 2)
+    narrow, wide = m.DiscreteGaussianMechanism(0.7**2, 0.5), m.DiscreteGaussianMechanism(0.7, 0.5)
+    one, two = m.BinomialMechanism(64, 1.0, 1), m.BinomialMechanism(64, 1.0, 2)
     return [
         _DISCRETE("discrete-normal-variance", narrow, NeighbouringPair(0, 1, Within("l1"), Answers(integer=True)),
             correct=wide, claim=wide.claim, bound_on="delta", truth=narrow.claim,
@@ -73,7 +64,7 @@ def _discrete() -> list[Fault]:
             practice="Papers and programs differ in which of the two is the parameter of exp(−k²/(2σ²))."),
         _DISCRETE("coins-for-half-the-sensitivity", one,
             NeighbouringPair(0, 2, Within("l1", 2.0), Answers(high=4.0, integer=True)),
-            correct=BinomialMechanism(512, 1.0, 2), bound_on="delta", truth=two.claim,
+            correct=m.BinomialMechanism(512, 1.0, 2), bound_on="delta", truth=two.claim,
             cause="Binomial noise for answers 1 apart, where the answers are 2 apart",
             practice="A replaced row moves two counts (Dwork, Kenthapadi, McSherry, Mironov & Naor 2006 on the noise).",
             runs=500_000),
@@ -81,29 +72,29 @@ def _discrete() -> list[Fault]:
 
 
 def _accounts() -> list[Fault]:
-    normal, four = GaussianMechanism(1.0, 0.05), VectorGaussianMechanism(1.0, 0.05)
+    normal, four = m.GaussianMechanism(1.0, 0.05), m.VectorGaussianMechanism(1.0, 0.05)
     mu = 1 / normal.scale
     own_rho = mu**2 / 2
     converted = 0.5 + math.sqrt(0.5 * math.log(1 / 0.01))
     return [
         _ACCOUNT("rho-for-epsilon", GaussianOfScale(math.sqrt(0.5), ApproxDP(1.0, 1e-5)), _GAUSSIAN_ANSWER,
-            bound_on="delta", correct=GaussianMechanism(1.0, 1e-5),
-            truth=ApproxDP(1.0, gaussian_delta(1.0, math.sqrt(0.5))),
+            bound_on="delta", correct=m.GaussianMechanism(1.0, 1e-5),
+            truth=ApproxDP(1.0, m.gaussian_delta(1.0, math.sqrt(0.5))),
             cause="Gaussian noise for ρ = 1 of concentrated DP, claimed to be (1, 1e-5)-DP",
             practice="Both are called the privacy budget (Bun & Steinke 2016 give the conversion)."),
         _ACCOUNT("conversion-without-two", GaussianOfScale(1.0, ApproxDP(converted, 0.01)), _GAUSSIAN_ANSWER,
-            bound_on="delta", correct=GaussianMechanism(converted, 0.01),
-            truth=ApproxDP(converted, gaussian_delta(converted, 1.0)),
+            bound_on="delta", correct=m.GaussianMechanism(converted, 0.01),
+            truth=ApproxDP(converted, m.gaussian_delta(converted, 1.0)),
             cause="ρ + √(ρ ln(1/δ)) as the ε of ρ-concentrated DP, without the 2 before the root",
             practice="A factor of Proposition 1.3 of Bun & Steinke (2016) is lost in copying.", runs=500_000),
         _ACCOUNT("renyi-without-the-order", normal, _GAUSSIAN_ANSWER,
-            correct=GaussianMechanism(1.0, 0.05, math.sqrt(8)), claim=RenyiDP(8.0, own_rho),
+            correct=m.GaussianMechanism(1.0, 0.05, math.sqrt(8)), claim=RenyiDP(8.0, own_rho),
             truth=RenyiDP(8.0, 8 * own_rho), exact=8 * own_rho,
             cause="1/(2σ²) as the divergence of order 8, which is 8/(2σ²)",
             practice="The divergence is looked up at order 1, or the order is taken for a constant (Mironov 2017).",
             runs=50_000),
         _ACCOUNT("mu-not-added", four, NeighbouringPair((0.0,) * 4, (1.0,) * 4, Within("linf"), Answers(4)),
-            correct=VectorGaussianMechanism(1.0, 0.05, 2.0), claim=GaussianDP(mu), truth=GaussianDP(2 * mu),
+            correct=m.VectorGaussianMechanism(1.0, 0.05, 2.0), claim=GaussianDP(mu), truth=GaussianDP(2 * mu),
             exact=2 * mu, cause="Four answers with the noise for one, charged with μ instead of √4·μ",
             practice="The sensitivity is that of one coordinate (Dong, Roth & Su 2022)."),
     ]  # fmt: skip
@@ -112,7 +103,7 @@ def _accounts() -> list[Fault]:
 def _gradients() -> list[Fault]:
     """Sums of clipped gradients, as a step of stochastic gradient descent releases them (Abadi et al. 2016)."""
     epsilon, delta = 1.0, 0.01
-    each, noise = GradientSum(1.0), partial(VectorGaussianMechanism, epsilon, delta)
+    each, noise = GradientSum(1.0), partial(m.VectorGaussianMechanism, epsilon, delta)
     right = noise(1.0, each)
     batch = [(0.6, 0.0, 0.0, 0.8)] * 3
 
@@ -121,7 +112,7 @@ def _gradients() -> list[Fault]:
     ) -> Fault:
         """Fault on an added row that moves the sum by `ratio` times the change for which there is noise."""
         pair = NeighbouringPair(batch, [*batch, added], AddRemove(), Rows(low=(-5.0,) * 4, high=(5.0,) * 4))
-        truth = ApproxDP(epsilon, gaussian_delta(epsilon, right.scale, ratio))
+        truth = ApproxDP(epsilon, m.gaussian_delta(epsilon, right.scale, ratio))
         return fault("learning", name, mechanism, pair, correct=correct, bound_on="delta", truth=truth, **texts)
 
     far = (0.0, 5.0, 0.0, 0.0)
@@ -159,19 +150,19 @@ def noise_faults() -> list[Fault]:
 
 def _scales() -> list[Fault]:
     up_to_two = NeighbouringPair([1.0, 2.0], [1.0], _ROWS, Rows(high=2.0))
-    count, sum_to_two = LaplaceMechanism(0.5, query=len), LaplaceMechanism(0.5, 2.0, total)
+    count, sum_to_two = m.LaplaceMechanism(0.5, query=len), m.LaplaceMechanism(0.5, 2.0, total)
     return [
         _LAPLACE("sensitivity-understated", faulty.UnderstatedSensitivityLaplace(0.5, query=total), up_to_two,
             correct=sum_to_two, cause="A sum of values up to 2 with the sensitivity of a count, 1: 2ε instead of ε"),
-        _LAPLACE("replace-half-sensitivity", LaplaceMechanism(0.5, query=total),
+        _LAPLACE("replace-half-sensitivity", m.LaplaceMechanism(0.5, query=total),
             NeighbouringPair([1.0, 1.0], [1.0, -1.0], Replace(), Rows(low=-1.0)), correct=sum_to_two,
-            truth=LaplaceMechanism(1.0).claim,
+            truth=m.LaplaceMechanism(1.0).claim,
             cause="Sensitivity 1, the largest value, for a sum of values in [−1, 1] when a row is replaced",
             practice="Add/remove and replace are confused; from −1 to 1 a row moves the sum by 2 (Dwork & Roth 2014)."),
         _LAPLACE("scale-epsilon", faulty.InvertedScaleLaplace(0.5, query=len), _COUNT, correct=count),
         _LAPLACE("deviation-as-scale", faulty.DeviationAsScaleLaplace(0.5, query=len), _COUNT, correct=count,
             runs=50_000),
-        _LAPLACE("best-of-draws", LaplaceMechanism(1.0, query=len), _COUNT, correct=count, claim=count.claim,
+        _LAPLACE("best-of-draws", m.LaplaceMechanism(1.0, query=len), _COUNT, correct=count, claim=count.claim,
             cause="Two noisy answers drawn, and the one nearer to the truth released: 2ε instead of ε",
             practice="A release that looks too noisy is drawn again. The smaller of two exponential magnitudes is "
             "exponential with twice the rate."),
@@ -179,7 +170,7 @@ def _scales() -> list[Fault]:
 
 
 def _shapes() -> list[Fault]:
-    noise, count = LaplaceMechanism(0.5), LaplaceMechanism(0.5, query=len)
+    noise, count = m.LaplaceMechanism(0.5), m.LaplaceMechanism(0.5, query=len)
     near = NeighbouringPair(0.0, 0.5, Within("l1"), Answers())
     whole = NeighbouringPair(0.0, 1.0, Within("l1"), Answers(integer=True))
     nine_ten = NeighbouringPair([1] * 9, [1] * 10, _ROWS, Rows(values=(1,), most=12))
@@ -197,19 +188,19 @@ def _shapes() -> list[Fault]:
 
 
 def _counts() -> list[Fault]:
-    count, in_range = GeometricMechanism(0.5, query=len), faulty.RangedCount(0.5, 4, is_redrawn=False)
+    count, in_range = m.GeometricMechanism(0.5, query=len), faulty.RangedCount(0.5, 4, is_redrawn=False)
     bits, whole = Rows(values=(0, 1)), NeighbouringPair(0, 1, Within("l1"), Answers(integer=True))
     user = NeighbouringPair([("Ann", 1), ("Bob", 2), ("Bob", 3)], [("Ann", 1)], UserLevel(0))
     one_more = NeighbouringPair([0, 0], [0, 0, 1], _ROWS, bits)
     zero_less = NeighbouringPair([0, 0, 1], [0, 1], _ROWS, bits)
     return [
         _GEOMETRIC("user-with-many-rows", faulty.PerRowGeometric(0.5, query=len), user,
-            correct=GeometricMechanism(0.5, 2, len),
+            correct=m.GeometricMechanism(0.5, 2, len),
             cause="A count with noise for one row, for users with up to two rows: 2ε at user level"),
         _GEOMETRIC("ratio-squared", faulty.SquaredRatioGeometric(0.5, query=len), _COUNT, correct=count),
         _GEOMETRIC("one-wrong-entry", faulty.MisprintedTableGeometric(0.5, 1.2, query=len), _COUNT, correct=count,
             exact=0.5 + math.log(1.2), runs=100_000),
-        _GEOMETRIC("noise-rounded-to-zero", faulty.TowardsZeroLaplace(0.5), whole, correct=GeometricMechanism(0.5),
+        _GEOMETRIC("noise-rounded-to-zero", faulty.TowardsZeroLaplace(0.5), whole, correct=m.GeometricMechanism(0.5),
             exact=0.5 + math.log(2)),
         _GEOMETRIC("redrawn-into-range", faulty.RedrawnIntoRange(0.5), one_more, correct=in_range, runs=50_000,
             cause="A count from 0 to 4 with geometric noise, redrawn instead of clamped while out of range: up to 2ε"),
@@ -222,15 +213,88 @@ def _counts() -> list[Fault]:
 
 
 def _floating_point() -> list[Fault]:
-    noise, normal = LaplaceMechanism(1.0), faulty.NaiveGaussian(1.0, 0.01)
+    noise, normal = m.LaplaceMechanism(1.0), faulty.NaiveGaussian(1.0, 0.01)
     euclidean = NeighbouringPair(0.0, 1.0, Within("l2"), Answers())
     fractions = NeighbouringPair(0.1, 0.7, Within("l1"), Answers())
     in_bits: FaultMaker = partial(_FLOATING, runs=20_000, floating_point="test")
     return [
-        _FLOATING("uniform-of-few-bits", faulty.FewValuesLaplace(0.5), _ANSWER, correct=LaplaceMechanism(0.5),
+        _FLOATING("uniform-of-few-bits", faulty.FewValuesLaplace(0.5), _ANSWER, correct=m.LaplaceMechanism(0.5),
             exact=math.inf,
             cause="Laplace noise by the inverse CDF of a uniform number of eight bits, 256 values: no finite ε"),
         in_bits("laplace-doubles", faulty.NaiveLaplace(1.0), _ANSWER, correct=noise, exact=math.inf),
         in_bits("normal-doubles", normal, euclidean, correct=normal.on_grid, bound_on="delta"),
         in_bits("single-precision-noise", faulty.SinglePrecisionNoise(1.0), fractions, correct=noise, exact=math.inf),
     ]  # fmt: skip
+
+
+# The catalogue of bugs in local protocols.
+
+_LOCAL: Final[FaultMaker] = partial(fault, "randomised response")
+_ORACLE: Final[FaultMaker] = partial(fault, "frequency oracle")
+
+
+def response_faults() -> list[Fault]:
+    """Bugs of randomised response."""
+    right, yes_no = m.RandomisedResponse(1.0), _values(1, 0)
+    five, three = _values(0, 4, range(5)), _values(0, 1, range(3))
+    two_times = _values((0, 1), (0, 0), ((0, 0), (0, 1), (1, 0), (1, 1)))
+    fresh = faulty.RememberedResponse(1.0, is_remembered=False)
+    return [
+        _LOCAL("truth-among-the-lies", faulty.TruthAmongTheLies(1.0), _values(0, 1), correct=right),
+        _LOCAL("odds-for-two-values", faulty.BinaryOddsForManyValues(1.0, 5), five,
+            correct=m.RandomisedResponse(1.0, 5),
+            cause="The value with the probability for yes and no, e^ε/(1 + e^ε), although there are five: ε + ln 4"),
+        _LOCAL("biased-coin", faulty.BiasedCoinResponse(), yes_no, correct=m.RandomisedResponse(math.log(3)),
+            cause="Warner's two coins, the second of which says yes one time in four: ln 5 instead of ln 3"),
+        _LOCAL("only-yes-randomised", faulty.OnlyYesRandomised(1.0), yes_no, correct=right),
+        _LOCAL("response-remembered", faulty.RememberedResponse(1.0), two_times, correct=fresh, exact=math.inf),
+        _LOCAL("each-bit-at-epsilon", m.UnaryEncoding(2.0, 3), three, correct=m.UnaryEncoding(1.0, 3),
+            claim=right.claim,
+            cause="A value as k bits, one of them 1, each randomised at ε: 2ε, as two bits change",
+            practice='"Each bit is ε-DP" is read as a statement about the whole report; ε/2 for each bit is right.'),
+    ]  # fmt: skip
+
+
+def oracle_faults() -> list[Fault]:
+    """Bugs of frequency oracles, for single and for repeated reports."""
+    unary, four, eight = m.UnaryEncoding(1.0, 4), _values(0, 1, range(4)), _values(0, 5, range(8))
+    optimised, hashing = m.UnaryEncoding(1.0, 4, is_optimised=True), m.LocalHashing(1.0, 8)
+    listed, redrawn = faulty.SubsetInOrder(1.0), faulty.RedrawnMemo(1.0, 0.6, k=2, reports=6)
+    return [
+        _ORACLE("coins-of-two-encodings", BitReports(unary_coins(1.0, False)[0], unary_coins(1.0, True)[1], 4), four,
+            correct=optimised, claim=unary.claim, runs=20_000,
+            cause="Unary encoding with the 1 kept as in the symmetric form and the 0 as in the optimised one: 3ε/2",
+            practice="A switch between SUE and OUE sets only one of the two probabilities. The 1 of SUE adds ε/2 to "
+            "the log odds ratio, and the 0 of OUE adds ε."),
+        _ORACLE("true-bit-set-twice", faulty.TrueBitSetTwice(1.0), four, correct=optimised, runs=20_000),
+        _ORACLE("ones-never-cleared", faulty.OnesNeverCleared(1.0), four, correct=unary),
+        _ORACLE("threshold-on-half-the-noise", m.ThresholdedHistogram(2.0, 4), four,
+            correct=m.ThresholdedHistogram(1.0, 4), claim=unary.claim, runs=20_000,
+            cause="Thresholded histogram encoding with Laplace noise of scale 1/ε for 2/ε: nearly twice the loss",
+            practice="The sensitivity of a one-hot vector is taken to be 1, as of an added row; it is 2."),
+        _ORACLE("odds-of-binary-hashing", m.LocalHashing(1.0 + math.log(hashing.n_reports - 1), 8, hashing.n_reports),
+            eight, correct=hashing, claim=unary.claim,
+            cause="Optimised local hashing whose report keeps the hash with the odds of binary hashing: ε + ln(g − 1)",
+            practice="Binary local hashing is extended to g hashes and the probability e^ε/(1 + e^ε) stays."),
+        _ORACLE("hash-chosen-by-the-value", faulty.HashChosenByTheValue(1.0), eight, correct=hashing),
+        # With ω values in the best set and ω′ in this one, the loss is ε + ln(ω(k − ω′)/(ω′(k − ω))), here for 3 and 2.
+        _ORACLE("subset-of-wrong-size", m.SubsetSelection(1.0 + math.log(3 * 8 / (2 * 7)), 10, 2),
+            _values(0, 9, range(10)), correct=m.SubsetSelection(1.0, 10), claim=unary.claim,
+            cause="Subset selection that keeps the value as for the best size but draws a smaller set: ε + .539",
+            practice="The size k/(e^ε + 1) is rounded up in one place and down in another."),
+        _ORACLE("subset-in-order", listed, _values(0, 1, range(5)),
+            correct=m.SubsetSelection(1.0, listed.k, listed.size)),
+        # With p = e^ε/(1 + e^ε): (p + (1 − p)/2)/((1 − p)/2) = 1 + 2p/(1 − p).
+        _ORACLE("hadamard-or-any-column", m.HadamardResponse(math.log1p(2 * math.e), 7), _values(0, 1, range(7)),
+            correct=m.HadamardResponse(1.0, 7), claim=unary.claim,
+            cause="Hadamard response that draws any column, not one with −1, in place of one with +1: ln(1 + 2e^ε)",
+            practice="A column with +1 with probability e^ε/(1 + e^ε), otherwise at random, is read as any column."),
+        _ORACLE("memo-redrawn", redrawn, _values(0, 1), correct=m.MemoisedBits(1.0, 0.6, 2, redrawn.reports)),
+        _ORACLE("first-report-for-all", m.MemoisedBits(2.0, 1.0, 4, 4), four, correct=unary, claim=unary.claim,
+            cause="Several reports of memoised bits with the loss of one claimed for all: up to ε∞ instead of ε₁",
+            practice="The epsilon of one report is published, and the server collects a report a day."),
+    ]  # fmt: skip
+
+
+def _values(x: Any, y: Any, values: Any = (0, 1)) -> NeighbouringPair:
+    return NeighbouringPair(x, y, Local(), Values(tuple(values)))

@@ -6,31 +6,12 @@ import math
 from functools import partial
 from typing import Any, Final
 
+from ... import mechanisms as m
 from ...audit.claims.claim import ApproxDP, PureDP
 from ...audit.datasets.adjacency import AddRemove, EdgeNeighbours, Local, NodeNeighbours, Replace, Within
 from ...audit.datasets.domains import Answers, Domain, Graphs, Rows, Values
 from ...audit.extras import require
-from ...mechanisms import (
-    DegreeHistogramMechanism,
-    EdgeCountMechanism,
-    ExponentialMechanism,
-    GeometricMechanism,
-    GroupTightMechanism,
-    LaplaceMechanism,
-    NameAndShame,
-    NoisyThreshold,
-    PermuteAndFlip,
-    PostedPriceAuction,
-    RandomisedResponse,
-    RandomisedResponseFold,
-    ReportNoisyMax,
-    SequentialComposition,
-    SparseVector,
-    advanced_composition,
-    composed,
-    exact_delta,
-    faulty,
-)
+from ...mechanisms import faulty
 from ...mechanisms.faulty.composition import Sampling
 from ...mechanisms.faulty.flaw import (
     ClippedColumnTotals,
@@ -60,30 +41,30 @@ def composition_faults() -> list[Fault]:
 
 
 def _compositions() -> list[Fault]:
-    both = SequentialComposition((LaplaceMechanism(0.5, query=len), LaplaceMechanism(0.5, query=total)))
+    both = m.SequentialComposition((m.LaplaceMechanism(0.5, query=len), m.LaplaceMechanism(0.5, query=total)))
     ones = NeighbouringPair([1.0, 0.0], [1.0], _ROWS, Rows(values=(0.0, 1.0)))
     bit = NeighbouringPair(0, 1, Local(), Values((0, 1)))
-    hundred = RandomisedResponseFold(0.1, 100)
-    advanced = ApproxDP(*advanced_composition(0.1, 0.0, 10, 0.01), "delta")
-    exposed, row = NameAndShame(0.01), NeighbouringPair([7], [8], Replace(), Rows(values=(7, 8), most=1))
+    hundred = m.RandomisedResponseFold(0.1, 100)
+    advanced = ApproxDP(*m.advanced_composition(0.1, 0.0, 10, 0.01), "delta")
+    exposed, row = m.NameAndShame(0.01), NeighbouringPair([7], [8], Replace(), Rows(values=(7, 8), most=1))
     return [
         _COMPOSITION("noise-shared-by-queries", faulty.SharedNoiseLaplace(0.5, (len, total)), ones, correct=both,
             cause="Two Laplace mechanisms whose claims are added, with the same noise in both: no finite ε"),
-        _COMPOSITION("loop-charged-once", faulty.UndercountedComposition(LaplaceMechanism(0.5, query=len), 3),
+        _COMPOSITION("loop-charged-once", faulty.UndercountedComposition(m.LaplaceMechanism(0.5, query=len), 3),
             NeighbouringPair([1] * 3, [1] * 2, _ROWS, Rows(values=(1,))),
-            correct=composed(LaplaceMechanism(0.5 / 3, query=len), 3), cause="Three answers charged as one",
+            correct=m.composed(m.LaplaceMechanism(0.5 / 3, query=len), 3), cause="Three answers charged as one",
             practice="A release in a loop, a retry after a time-out or an answer for each group is charged once.",
             runs=50_000),
-        _COMPOSITION("root-without-delta", faulty.UndercountedComposition(RandomisedResponse(0.5), 16, charged=4.0),
-            bit, correct=composed(RandomisedResponse(2.0 / 16), 16),
+        _COMPOSITION("root-without-delta", faulty.UndercountedComposition(m.RandomisedResponse(0.5), 16, charged=4.0),
+            bit, correct=m.composed(m.RandomisedResponse(2.0 / 16), 16),
             cause="Sixteen answers charged as √16, without a δ",
             practice="Advanced composition is remembered as its root (Dwork & Roth 2014, Theorem 3.20).", runs=50_000),
-        _COMPOSITION("advanced-with-wrong-k", hundred, bit, correct=RandomisedResponseFold(0.1, 10), claim=advanced,
+        _COMPOSITION("advanced-with-wrong-k", hundred, bit, correct=m.RandomisedResponseFold(0.1, 10), claim=advanced,
             truth=ApproxDP(advanced.epsilon,
-                exact_delta(hundred.distribution(0), hundred.distribution(1), advanced.epsilon)),
+                m.exact_delta(hundred.distribution(0), hundred.distribution(1), advanced.epsilon)),
             cause="Advanced composition of 10 mechanisms where 100 are run",
             practice="Epochs are counted instead of steps, or calls instead of queries.", runs=20_000),
-        _COMPOSITION("delta-of-one-query", composed(exposed, 3), row, correct=exposed, claim=exposed.claim,
+        _COMPOSITION("delta-of-one-query", m.composed(exposed, 3), row, correct=exposed, claim=exposed.claim,
             bound_on="delta", truth=ApproxDP(0.0, 0.03), exact=1 - 0.99**3,
             cause="The δ of one of three queries as that of all",
             practice="ε is divided among the queries and δ is not.", runs=20_000),
@@ -95,9 +76,9 @@ def _compositions() -> list[Fault]:
 def _groups() -> list[Fault]:
     empty_and_two = NeighbouringPair([0], [0, 0], _ROWS, Rows(values=(0,), most=2))
     return [
-        _GROUP("delta-grows-linearly", GroupTightMechanism(1.0, 0.01),
+        _GROUP("delta-grows-linearly", m.GroupTightMechanism(1.0, 0.01),
             NeighbouringPair(0, 2, Within("l1", 2.0), Answers(integer=True)),
-            correct=GroupTightMechanism(1.0, 0.02 / (1 + math.e)), claim=ApproxDP(2.0, 0.02, "delta"),
+            correct=m.GroupTightMechanism(1.0, 0.02 / (1 + math.e)), claim=ApproxDP(2.0, 0.02, "delta"),
             truth=ApproxDP(2.0, 0.01 * (1 + math.e)), cause="kδ for a group of k, where δ grows with e^((k − 1)ε)",
             practice="Group privacy is remembered as k times both (Dwork & Roth 2014, Theorem 2.2 is of pure DP).",
             runs=50_000),
@@ -162,38 +143,38 @@ def selection_faults() -> list[Fault]:
 
 
 def _weights() -> list[Fault]:
-    right, empty = ExponentialMechanism(1.0), [(0.0, 0.0)]
+    right, empty = m.ExponentialMechanism(1.0), [(0.0, 0.0)]
     one_up = _answers(_FLAT, (1.0,) + (-1.0,) * 49)
     bids = NeighbouringPair([1.0, 3.0], [1.0, 2.0], Replace(), Rows(values=(1.0, 2.0, 3.0)))
     far_below = _answers((-1490.0, -1490.0), (-1491.0, -1490.0), Answers(2, -1492.0, -1488.0, integer=True))
     first_falls = _answers((0.0, 0.0), (-1.0, 0.0))
-    auction = PostedPriceAuction(1.0, [1.0, 2.0, 3.0])
+    auction = m.PostedPriceAuction(1.0, [1.0, 2.0, 3.0])
     return [
         _EXPONENTIAL("exponential-without-two", faulty.ExponentialMissingFactorTwo(1.0), one_up, correct=right,
             runs=20_000),
         _EXPONENTIAL("utility-sensitivity-halved", faulty.HalfSensitivityExponential(1.0), _APART, correct=right,
             runs=50_000),
         _EXPONENTIAL("range-from-the-data", faulty.PricesFromTheBids(1.0), bids, correct=auction),
-        _EXPONENTIAL("powers-of-ten", ExponentialMechanism(math.log(10)), _APART, correct=right, claim=right.claim,
+        _EXPONENTIAL("powers-of-ten", m.ExponentialMechanism(math.log(10)), _APART, correct=right, claim=right.claim,
             runs=50_000, cause="The exponential mechanism with weights 10^(ε u/(2Δ)): ε ln 10 = 2.3ε instead of ε",
             practice="Utilities are in decimal logarithms, as decibels and orders of magnitude are."),
-        _EXPONENTIAL("utilities-not-bounded", ExponentialMechanism(1.0, utilities=column_totals),
+        _EXPONENTIAL("utilities-not-bounded", m.ExponentialMechanism(1.0, utilities=column_totals),
             NeighbouringPair(empty, [*empty, (8.0, 0.0)], AddRemove(), Rows(low=(0.0, 0.0), high=(8.0, 8.0))),
-            correct=ExponentialMechanism(1.0, utilities=ClippedColumnTotals()), truth=None,
+            correct=m.ExponentialMechanism(1.0, utilities=ClippedColumnTotals()), truth=None,
             cause="Utilities that are sums of unclipped values, with sensitivity 1",
             practice="The values are ratings from 0 to 1 until somebody sends an 8."),
-        _EXPONENTIAL("utilities-standardised", ExponentialMechanism(1.0, utilities=standardised),
+        _EXPONENTIAL("utilities-standardised", m.ExponentialMechanism(1.0, utilities=standardised),
             _answers(_FLAT, (1.0,) + (0.0,) * 49), correct=right, truth=None,
             cause="Utilities divided by their standard deviation, with sensitivity 1",
             practice="Scores are brought to a common scale before a softmax, but the scale depends on the data."),
         _EXPONENTIAL("weights-underflow", faulty.UnderflowingExponential(1.0), far_below, correct=right),
         _EXPONENTIAL("flip-without-permuting", faulty.FlipWithoutPermuting(1.0), first_falls,
-            correct=PermuteAndFlip(1.0)),
+            correct=m.PermuteAndFlip(1.0)),
     ]  # fmt: skip
 
 
 def _winners() -> list[Fault]:
-    right, both = ReportNoisyMax(1.0), faulty.WinnerWithNoisyCount(1.0, parts=2)
+    right, both = m.ReportNoisyMax(1.0), faulty.WinnerWithNoisyCount(1.0, parts=2)
     counts = Answers(2, 0.0, 3.0)
     swapped = _answers((1.0, 0.5), (0.5, 1.0), counts)
     tied, apart = _answers((1.0, 1.0), (0.0, 1.0), counts), _answers((0.0, 0.0), (1.0, -1.0), counts)
@@ -220,22 +201,22 @@ def _largest_loss(log_p: dict[Any, float], log_q: dict[Any, float]) -> float:
 
 
 def _thresholds() -> list[Fault]:
-    right, released = SparseVector(1.0), faulty.SparseVectorReleasingValue(1.0)
+    right, released = m.SparseVector(1.0), faulty.SparseVectorReleasingValue(1.0)
     half_rise, most_rise = (_answers(*rise_and_fall(n, 6 - n)) for n in (3, 5))
     unscaled, endless = faulty.SparseVectorUnscaledNoise(1.0, cutoff=3), faulty.SparseVectorWithoutCutoff(1.0)
     swapped = _answers((0.0, 1.0), (1.0, 0.0))
     return [
         _SPARSE("sparse-vector-value", released, _answers((0.0,) * 10, (1.0,) * 10), correct=right,
             exact=10 / released.runs_as.query_scale, runs=500_000),
-        _SPARSE("sparse-vector-unscaled", unscaled, half_rise, correct=SparseVector(1.0, 3), runs=100_000),
+        _SPARSE("sparse-vector-unscaled", unscaled, half_rise, correct=m.SparseVector(1.0, 3), runs=100_000),
         _SPARSE("sparse-vector-no-query-noise", faulty.SparseVectorWithoutQueryNoise(1.0), swapped,
-            correct=SparseVector(1.0, 2)),
-        _SPARSE("sparse-vector-no-cutoff", endless, half_rise, correct=SparseVector(1.0, 6), runs=100_000),
-        _SPARSE("sparse-vector-epsilon-twice", NoisyThreshold(PureDP(1.0), 1.0, 2.0, cutoff=1), most_rise,
+            correct=m.SparseVector(1.0, 2)),
+        _SPARSE("sparse-vector-no-cutoff", endless, half_rise, correct=m.SparseVector(1.0, 6), runs=100_000),
+        _SPARSE("sparse-vector-epsilon-twice", m.NoisyThreshold(PureDP(1.0), 1.0, 2.0, cutoff=1), most_rise,
             correct=right, truth=PureDP(2.0), cause="Threshold and answers with noise for ε each instead of ε/2",
             practice="The split of the budget is written twice, or not written.", runs=100_000),
-        _SPARSE("sparse-vector-monotone", SparseVector(1.0, monotone=True), most_rise, correct=right, truth=PureDP(1.5),
-            cause="Half the noise on the answers, although some rise and some fall",
+        _SPARSE("sparse-vector-monotone", m.SparseVector(1.0, monotone=True), most_rise, correct=right,
+            truth=PureDP(1.5), cause="Half the noise on the answers, although some rise and some fall",
             practice="The saving for counts under add/remove is kept when a row is replaced.", runs=200_000),
     ]  # fmt: skip
 
@@ -253,35 +234,35 @@ def statistic_faults() -> list[Fault]:
 
 def _sums() -> list[Fault]:
     unit = ClippedTotal(0.0, 1.0)
-    exact_sum = LaplaceMechanism(1.0, query=unit)
+    exact_sum = m.LaplaceMechanism(1.0, query=unit)
     outlier = NeighbouringPair([1.0], [1.0, 6.0], _ROWS, Rows(high=6.0))
     up_and_down, sixteens = [1.25, -0.75] * 60, [16.0] * 127
     return [
-        _SUM("sum-not-clipped", LaplaceMechanism(1.0, query=total), outlier, correct=exact_sum, truth=None,
+        _SUM("sum-not-clipped", m.LaplaceMechanism(1.0, query=total), outlier, correct=exact_sum, truth=None,
             cause="Rows that are not clipped to the range for which there is noise",
             practice="The range is what the data should have, or had when somebody looked at them."),
         _SUM("clipped-after-noise", faulty.ClippedAfterNoise(1.0, 8.0), outlier, correct=exact_sum, exact=6.0),
-        _SUM("noise-of-a-mean", LaplaceMechanism(0.5, 0.25, unit),
+        _SUM("noise-of-a-mean", m.LaplaceMechanism(0.5, 0.25, unit),
             NeighbouringPair([0.0] * 4, [0.0] * 3 + [1.0], Replace(), Rows(most=4)),
-            correct=LaplaceMechanism(0.5, query=unit), truth=PureDP(2.0),
+            correct=m.LaplaceMechanism(0.5, query=unit), truth=PureDP(2.0),
             cause="A sum of four rows with the noise for their mean",
             practice="The sensitivity 1/n is looked up, and the division comes later or never."),
-        _SUM("sum-wraps-around", LaplaceMechanism(1.0, query=WrappingTotal(8)),
-            NeighbouringPair([1] * 127, [1] * 128, _ROWS), correct=LaplaceMechanism(1.0, query=total),
+        _SUM("sum-wraps-around", m.LaplaceMechanism(1.0, query=WrappingTotal(8)),
+            NeighbouringPair([1] * 127, [1] * 128, _ROWS), correct=m.LaplaceMechanism(1.0, query=total),
             truth=PureDP(255.0), cause="Whole rows added in eight bits, where 127 + 1 is −128",
             practice="numpy sums in the type of the data (Casacuberta, Shoemate, Vadhan & Wagaman 2022)."),
-        _SUM("rounding-accumulates", LaplaceMechanism(1.0, 16.75, half_precision_total),
+        _SUM("rounding-accumulates", m.LaplaceMechanism(1.0, 16.75, half_precision_total),
             NeighbouringPair([*sixteens, 8.0, *up_and_down], [*sixteens, 16.0, *up_and_down], Replace()),
-            correct=LaplaceMechanism(1.0, 16.75, total), truth=None,
+            correct=m.LaplaceMechanism(1.0, 16.75, total), truth=None,
             cause="A replaced row decides how all later rows are rounded, and the sum moves 120 farther than the row",
             practice="Sums are in half precision; doubles show the same later (Casacuberta et al. 2022)."),
-        _SUM("order-of-the-rows", LaplaceMechanism(1.0, 16.0, half_precision_total),
+        _SUM("order-of-the-rows", m.LaplaceMechanism(1.0, 16.0, half_precision_total),
             NeighbouringPair([16.0] * 128 + [1.0] * 100, [*[1.0] * 100, *[16.0] * 128, 0.0], _ROWS),
-            correct=LaplaceMechanism(1.0, 16.0, total), truth=None,
+            correct=m.LaplaceMechanism(1.0, 16.0, total), truth=None,
             cause="A sum in half precision that depends on the order of the rows",
             practice="Addition is taken for associative, and datasets for sets (Casacuberta et al. 2022)."),
-        _SUM("rounded-before-noise", LaplaceMechanism(0.5, 0.5, RoundedAnswer()),
-            NeighbouringPair(0.4, 0.6, Within("l1", 0.5), Answers()), correct=LaplaceMechanism(0.5, 0.5),
+        _SUM("rounded-before-noise", m.LaplaceMechanism(0.5, 0.5, RoundedAnswer()),
+            NeighbouringPair(0.4, 0.6, Within("l1", 0.5), Answers()), correct=m.LaplaceMechanism(0.5, 0.5),
             truth=PureDP(1.0), cause="An answer of sensitivity ½ rounded to a whole number, which may move by 1",
             practice="Rounding is taken for harmless before the noise as it is after it."),
     ]  # fmt: skip
@@ -298,17 +279,17 @@ def _means() -> list[Fault]:
             exact=math.inf),
         _SUM("range-from-the-values", faulty.ScaleFromTheData(1.0, total, spread),
             NeighbouringPair([0.0, 1.0], [0.0, 1.0, 5.0], _ROWS),
-            correct=LaplaceMechanism(1.0, 5.0, ClippedTotal(0.0, 5.0)), exact=math.inf,
+            correct=m.LaplaceMechanism(1.0, 5.0, ClippedTotal(0.0, 5.0)), exact=math.inf,
             cause="The range of the values in the data as the sensitivity of their sum",
             practice="Bounds are optional, and the default is the minimum and maximum of the data."),
         _QUANTILE("median-by-local-sensitivity", faulty.ScaleFromTheData(1.0, median, gap_at_the_median),
             NeighbouringPair([0.0, 0.0, 0.0, 0.0, 1.0], [0.0, 0.0, 0.0, 1.0, 1.0], Replace()),
-            correct=LaplaceMechanism(1.0, query=median), exact=math.inf,
+            correct=m.LaplaceMechanism(1.0, query=median), exact=math.inf,
             cause="A median with noise for its local sensitivity, which may be 0",
             practice="The global sensitivity of a median is hopeless (Nissim, Raskhodnikova & Smith 2007)."),
-        _QUANTILE("median-with-noise-of-a-mean", LaplaceMechanism(0.5, 1 / 3, median),
-            NeighbouringPair([0.0, 0.0, 1.0], [0.0, 1.0, 1.0], Replace()), correct=LaplaceMechanism(0.5, query=median),
-            truth=PureDP(1.5), cause="A median of three rows with the noise for their mean",
+        _QUANTILE("median-with-noise-of-a-mean", m.LaplaceMechanism(0.5, 1 / 3, median),
+            NeighbouringPair([0.0, 0.0, 1.0], [0.0, 1.0, 1.0], Replace()), truth=PureDP(1.5),
+            correct=m.LaplaceMechanism(0.5, query=median), cause="A median of three rows with the noise for their mean",
             practice="Aggregates share the code that computes a sensitivity."),
     ]  # fmt: skip
 
@@ -323,19 +304,19 @@ def _graphs() -> list[Fault]:
     one_edge = NeighbouringPair(nx.empty_graph(2), nx.path_graph(2), edges, Graphs(4))
     complete, without_one = nx.complete_graph(5), nx.complete_graph(5)
     without_one.remove_edge(0, 1)
-    histogram, three_edges = DegreeHistogramMechanism(0.5, 3), EdgeCountMechanism(0.5, nodes, 3)
+    histogram, three_edges = m.DegreeHistogramMechanism(0.5, 3), m.EdgeCountMechanism(0.5, nodes, 3)
     return [
         _GRAPH("edge-noise-for-nodes", faulty.EdgeNoiseForNodes(0.5), centre, correct=three_edges,
             cause="An edge count with noise for one edge, claimed to hide a node of up to three edges: "
             "3ε instead of ε"),
         _GRAPH("one-end-of-an-edge", faulty.OneEndDegreeHistogram(0.5), one_edge, correct=histogram, runs=50_000),
-        _GRAPH("triangles-of-one-edge", GeometricMechanism(0.5, query=n_triangles),
-            NeighbouringPair(complete, without_one, edges, Graphs(5)), correct=GeometricMechanism(0.5, 3, n_triangles),
-            truth=PureDP(1.5),
+        _GRAPH("triangles-of-one-edge", m.GeometricMechanism(0.5, query=n_triangles),
+            NeighbouringPair(complete, without_one, edges, Graphs(5)), truth=PureDP(1.5),
+            correct=m.GeometricMechanism(0.5, 3, n_triangles),
             cause="A count of triangles with noise for one, where an edge of a graph of five nodes closes three",
             practice="Counts are said to have sensitivity 1 (Nissim, Raskhodnikova & Smith 2007 on triangles)."),
         _GRAPH("degree-from-the-graph", faulty.ScaleFromTheData(0.5, n_edges, largest_degree), wide_centre,
-            correct=EdgeCountMechanism(0.5, nodes, 4), exact=math.inf,
+            correct=m.EdgeCountMechanism(0.5, nodes, 4), exact=math.inf,
             cause="A count of edges with noise for the largest degree of the graph at hand",
             practice="A bound on the degree is needed, and the graph has one."),
     ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""The catalogue of bugs in tables and outputs: histograms, trees, keys, metadata, missing values and exceptions."""
+"""The catalogue of bugs in tables and outputs: histograms, trees, keys, metadata, exceptions, synthetic tables."""
 
 from __future__ import annotations
 
@@ -9,16 +9,27 @@ from typing import Any, Final
 from ...audit.claims.claim import PureDP
 from ...audit.datasets.adjacency import AddRemove, Replace, Within
 from ...audit.datasets.domains import Answers, Rows
-from ...mechanisms import GeometricMechanism, HistogramMechanism, LaplaceMechanism, ParallelComposition, faulty
+from ...mechanisms import (
+    GeometricMechanism,
+    HistogramMechanism,
+    LaplaceMechanism,
+    NoisyBins,
+    NoisyMarginals,
+    ParallelComposition,
+    faulty,
+)
 from ...mechanisms.composition import IntervalOf
 from ...mechanisms.faulty.composition import counts_of_parts
 from ...mechanisms.faulty.flaw import CountsBetween, CountsOverTheRange, interval_tree, prefix_counts
 from ...mechanisms.faulty.noise import mean
+from ...mechanisms.synthetic import exact_loss
 from .fault import Fault, FaultMaker, NeighbouringPair, fault
 
 _HISTOGRAM: Final[FaultMaker] = partial(fault, "histogram")
 _VECTOR: Final[FaultMaker] = partial(fault, "vector of answers")
 _OUTPUT: Final[FaultMaker] = partial(fault, "output")
+_TABLE: Final[FaultMaker] = partial(fault, "synthetic table")
+_DRAWN: Final = 50  # rows of a synthetic table
 _ROWS: Final = AddRemove()
 _EPSILON: Final = 1.0
 _CLAIM: Final = PureDP(_EPSILON)
@@ -157,3 +168,40 @@ def _clipped_variance(rows: Any) -> float:
 
 def _standard_error(rows: Any) -> float:
     return math.sqrt(_clipped_variance(rows) / max(len(rows), 1))
+
+
+def synthetic_faults() -> list[Fault]:
+    """Bugs of generators of synthetic tables."""
+    one, two = (2,), (2, 2)
+    added, replaced = NoisyMarginals(_EPSILON, one, _DRAWN), NoisyMarginals(_EPSILON, one, _DRAWN, 2)
+    bits, pairs = Rows(values=((0,), (1,))), Rows(values=((0, 0), (1, 1)))
+    other_row = NeighbouringPair([(1,)], [(0,)], Replace(), bits)
+    not_split = NoisyMarginals(2 * _EPSILON, two, _DRAWN)
+    both = NeighbouringPair([(0, 0), (1, 1)], [(0, 0)], _ROWS, pairs)
+    new_value = NeighbouringPair([(0,), (1,)], [(0,)], _ROWS, bits)
+    undeclared = NeighbouringPair([(0,), (7,)], [(0,)], _ROWS, Rows(values=((0,), (1,), (7,))))
+    third_row = NeighbouringPair([(0,)] * 3, [(0,)] * 2, _ROWS, bits)
+    few = NeighbouringPair([(None,)] * 9 + [(1,)], [(None,)] * 9 + [(0,)], Replace())
+    outlier = NeighbouringPair([1.0, 2.0, 50.0], [1.0, 2.0], _ROWS, Rows(high=50.0))
+    return [
+        _TABLE("marginals-for-replaced-rows", added, other_row, correct=replaced, truth=PureDP(2 * _EPSILON),
+            exact=exact_loss(added, other_row.x, other_row.y), runs=50_000,
+            cause="Histograms of columns with noise for an added row, claimed for a replaced one: 2ε",
+            practice="A row in one cell of a marginal makes the sensitivity 1 for add/remove only, where the number of "
+            "rows is not public."),
+        _TABLE("marginals-not-split", not_split, both, correct=NoisyMarginals(_EPSILON, two, _DRAWN), claim=_CLAIM,
+            exact=exact_loss(not_split, both.x, both.y), runs=50_000,
+            cause="Histograms of k columns, each with noise for all of ε although a row is in each of them: kε",
+            practice="The columns are synthesised in a loop, and each call gets the epsilon of the caller."),
+        _TABLE("categories-from-the-data", faulty.LearnedCategories(_EPSILON, one, _DRAWN), new_value, correct=added,
+            exact=math.inf),
+        _TABLE("undeclared-categories", faulty.LearnedCategories(_EPSILON, one, _DRAWN, "added"), undeclared,
+            correct=added, exact=math.inf,
+            cause="Categories of the data that are added to the declared ones: no finite ε"),
+        _TABLE("rows-of-the-data", faulty.RowsOfTheData(_EPSILON, one), third_row,
+            correct=NoisyMarginals(_EPSILON, one), exact=math.inf),
+        _TABLE("leaked-row", faulty.LeakedRow(_EPSILON, one, _DRAWN), other_row, correct=replaced, exact=math.inf),
+        _TABLE("shares-of-present-rows", faulty.SharesOfPresentRows(_EPSILON, 2, _DRAWN), few, correct=replaced),
+        _TABLE("range-of-a-column-learned", faulty.LearnedRange(_EPSILON), outlier,
+            correct=NoisyBins(_EPSILON, 0.0, 50.0), exact=math.inf),
+    ]  # fmt: skip

@@ -10,31 +10,15 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from ... import mechanisms as m
 from ...audit.claims.claim import ApproxDP, PureDP
 from ...audit.datasets.adjacency import AddRemove, EdgeNeighbours, Local, NodeNeighbours, Replace, Within
 from ...audit.events.outputs import Outputs
 from ...audit.extras import require
 from ...audit.inference.ratio_intervals import ratio_intervals
 from ...audit.results.statement_result import Point, StatementResult
-from ...mechanisms import (
-    BinomialMechanism,
-    DegreeHistogramMechanism,
-    EdgeCountMechanism,
-    GaussianMechanism,
-    GeometricMechanism,
-    GroupPrivacy,
-    GroupTightMechanism,
-    HistogramMechanism,
-    LaplaceMechanism,
-    NameAndShame,
-    RandomisedResponse,
-    RandomisedResponseFold,
-    RareLeakLaplace,
-    advanced_composition,
-    exact_delta,
-    faulty,
-    gaussian_loss_tail,
-)
+from ...mechanisms import faulty
+from ...mechanisms.faulty.flaw import total
 from ...mechanisms.local.randomised_response import HIDDEN
 from ...mechanisms.noise_samplers import draw_indices
 from ..cases.experiment import RUNS, Case, Experiment, fails, false_statement, holds, stated, true_statement
@@ -60,13 +44,13 @@ def delta_experiments() -> list[Experiment]:
 
 
 def _noise() -> list[Case]:
-    gaussian, coins = GaussianMechanism(1.0, 0.01), BinomialMechanism(n_flips=16, epsilon=1.0)
+    gaussian, coins = m.GaussianMechanism(1.0, 0.01), m.BinomialMechanism(n_flips=16, epsilon=1.0)
     pair, cases = (0, 1), list[Case]()
     for name, words, mechanism, adjacency in (
         ("gaussian", "Gaussian noise", gaussian, Within("l2")),
         ("binomial", "binomial noise", coins, Within("l1")),
     ):
-        exact = exact_delta(mechanism.distribution(0), mechanism.distribution(1), 1.0)
+        exact = m.exact_delta(mechanism.distribution(0), mechanism.distribution(1), 1.0)
         claim = replace(mechanism.claim, bound_on="delta")
         half, pure = replace(claim, delta=exact / 2), PureDP(1.0)
         measure, smallest = partial(attained_delta, mechanism, *pair), f"{words}, smallest delta at epsilon 1"
@@ -81,7 +65,7 @@ def _noise() -> list[Case]:
 
 
 def loss_tail(
-    mechanism: GaussianMechanism, low: float, high: float, *, runs: int, alpha: float, seed: int
+    mechanism: m.GaussianMechanism, low: float, high: float, *, runs: int, alpha: float, seed: int
 ) -> StatementResult:
     """Check that Pr[privacy loss > ε] lies in [low, high], for the answer 0 against one a sensitivity away."""
     distribution_x, distribution_y = mechanism.distribution(0.0), mechanism.distribution(mechanism.sensitivity)
@@ -95,8 +79,8 @@ def loss_tail(
 
 
 def _loss() -> list[Case]:
-    mechanism = GaussianMechanism(1.0, 1e-5)
-    exact = gaussian_loss_tail(mechanism.epsilon, mechanism.scale)
+    mechanism = m.GaussianMechanism(1.0, 1e-5)
+    exact = m.gaussian_loss_tail(mechanism.epsilon, mechanism.scale)
     rest: dict[str, Any] = {"exact": exact, "runs": _MANY}
     return [
         true_statement("D5-loss-tail", f"Pr[loss > epsilon] = {exact:.3g}", partial(loss_tail, mechanism, exact, exact),
@@ -157,7 +141,7 @@ def _exposed() -> list[Case]:
     claim, pair = ApproxDP(0.0, 0.01, bound_on="delta"), ([1, 2, 3], [1, 2, 4])
     cases, replacements = list[Case](), list[Case]()
     for name, words, kind, factor, statement, audit, notes in (
-        ("exposed", "name and shame", NameAndShame, 1, true_statement, holds, (f"mean {mean:g}", f"{none:.5f}")),
+        ("exposed", "name and shame", m.NameAndShame, 1, true_statement, holds, (f"mean {mean:g}", f"{none:.5f}")),
         ("twice", "double exposure", faulty.TwiceExposed, 2, false_statement, fails, ("twice the mean", "only 98%")),
     ):
         mechanism, replaced = kind(delta), f"{words}, one of three rows replaced"
@@ -200,7 +184,11 @@ def group_experiments() -> list[Experiment]:
 
 
 def _pure_groups() -> list[Case]:
-    laplace, wrong, claim = LaplaceMechanism(EPSILON), faulty.LocalSensitivityLaplace(EPSILON), GroupPrivacy(EPSILON)
+    laplace, wrong, claim = (
+        m.LaplaceMechanism(EPSILON),
+        faulty.LocalSensitivityLaplace(EPSILON),
+        m.GroupPrivacy(EPSILON),
+    )
     one_step = "noise for one step from the empty dataset, distance 1"
     two_steps = "noise for one step from the empty dataset, distance 2: 4 epsilon"
     return [
@@ -215,9 +203,9 @@ def _pure_groups() -> list[Case]:
 
 
 def _groups_with_delta() -> list[Case]:
-    tight, gaussian = GroupTightMechanism(EPSILON, DELTA), GaussianMechanism(EPSILON, DELTA)
-    sums = GroupPrivacy(EPSILON, DELTA, "sum", bound_on="delta")
-    products = GroupPrivacy(EPSILON, DELTA, "product", bound_on="delta")
+    tight, gaussian = m.GroupTightMechanism(EPSILON, DELTA), m.GaussianMechanism(EPSILON, DELTA)
+    sums = m.GroupPrivacy(EPSILON, DELTA, "sum", bound_on="delta")
+    products = m.GroupPrivacy(EPSILON, DELTA, "product", bound_on="delta")
     last, attains = _STEPS[-1], "mechanism that attains the sum of deltas"
     linear = ApproxDP(last * EPSILON, last * DELTA, bound_on="delta")
     kinds = (
@@ -239,7 +227,7 @@ def _groups_with_delta() -> list[Case]:
 
 def composed_epsilon(k: int) -> float:
     """Return the smaller epsilon of simple and advanced composition, for k mechanisms of `EACH` at delta `SLACK`."""
-    return min(k * EACH, advanced_composition(EACH, 0.0, k, SLACK)[0])
+    return min(k * EACH, m.advanced_composition(EACH, 0.0, k, SLACK)[0])
 
 
 def _folds() -> list[Case]:
@@ -247,14 +235,14 @@ def _folds() -> list[Case]:
     cases: list[Case] = []
     for n in _FOLDS:
         claim = ApproxDP(composed_epsilon(n), SLACK)
-        cases.append(holds(f"D8-composed-{n}", RandomisedResponseFold(EACH, n), pair, Local(), note, claim=claim))
+        cases.append(holds(f"D8-composed-{n}", m.RandomisedResponseFold(EACH, n), pair, Local(), note, claim=claim))
     root = ApproxDP(math.sqrt(k) * EACH, SLACK)
     note = "64 randomised responses, sqrt(k) epsilon without the factor sqrt(2 ln(1/delta))"
-    return [*cases, fails("D8-composed-root", RandomisedResponseFold(EACH, k), pair, Local(), note, claim=root)]
+    return [*cases, fails("D8-composed-root", m.RandomisedResponseFold(EACH, k), pair, Local(), note, claim=root)]
 
 
 def _distances() -> list[Case]:
-    laplace, k, group = LaplaceMechanism(EACH), _FOLDS[-1], GroupPrivacy(EACH)
+    laplace, k, group = m.LaplaceMechanism(EACH), _FOLDS[-1], m.GroupPrivacy(EACH)
     pair, adjacency, note = (0, k), Within("l1", float(k)), "Laplace noise, group of k at k epsilon"
     root, composed = PureDP(math.sqrt(k) * EACH), ApproxDP(composed_epsilon(k), SLACK)
     return [
@@ -357,7 +345,7 @@ def independent_rows(epsilon: float) -> World:
         for bit in (0, 1)
         for others in (0, 1, 2)
     )
-    return World(states, GeometricMechanism(epsilon), ((-math.inf, 0.0), (3.0, math.inf)))
+    return World(states, m.GeometricMechanism(epsilon), ((-math.inf, 0.0), (3.0, math.inf)))
 
 
 def equal_rows(epsilon: float) -> World:
@@ -368,7 +356,7 @@ def equal_rows(epsilon: float) -> World:
     """
     states = ((0, 0, 1, 1 - _RARE), (1, 2, 1, _RARE))
     corner = 1 / (1 + math.exp(epsilon))
-    return World(states, GroupTightMechanism(epsilon, start=corner * math.exp(-epsilon)), ((0.0, 0.0), (1.0, 1.0)))
+    return World(states, m.GroupTightMechanism(epsilon, start=corner * math.exp(-epsilon)), ((0.0, 0.0), (1.0, 1.0)))
 
 
 def posterior_experiment() -> Experiment:
@@ -418,20 +406,15 @@ def experiments() -> list[Experiment]:
     ]  # fmt: skip
 
 
-def total(rows: list[float]) -> float:
-    """Return the sum of the rows."""
-    return float(sum(rows))
-
-
 def _neighbours() -> list[Case]:
     rows, removed, replaced = [0, 1, 1, 2], [0, 1, 1], [0, 1, 1, 0]
     change, replace = AddRemove(), Replace()
     bits, no_bit, other_bit = [1, 1, 1], [1, 1], [1, 1, 0]
-    count = GeometricMechanism(1.0, query=total)
-    one_bin, two_bins = HistogramMechanism(1.0, k=3), HistogramMechanism(1.0, k=3, sensitivity=2)
+    count = m.GeometricMechanism(1.0, query=total)
+    one_bin, two_bins = m.HistogramMechanism(1.0, k=3), m.HistogramMechanism(1.0, k=3, sensitivity=2)
     half = faulty.HalfNoiseHistogram(1.0, k=3)
     values, no_value, other_value = [3.5, 4.0, 4.0], [3.5, 4.0], [3.5, 4.0, 3.0]
-    ranged = LaplaceMechanism(1.0, query=total)
+    ranged = m.LaplaceMechanism(1.0, query=total)
     return [
         holds("D2-count-add-remove", count, (bits, no_bit), change, "count under add/remove, sensitivity 1"),
         holds("D2-count-replace", count, (bits, other_bit), replace, "count under replace, sensitivity 1"),
@@ -458,12 +441,12 @@ def _graphs() -> list[Case]:
     isolated = person[0], nx.empty_graph(5)
     knot = nx.complete_graph(4), nx.complete_graph(4)
     knot[1].remove_edge(0, 1)
-    quarter, one = EdgeCountMechanism(0.25), PureDP(1.0)
-    by_node, unscaled = EdgeCountMechanism(0.5, nodes, max_degree=4), faulty.EdgeNoiseForNodes(0.5, max_degree=4)
-    degrees, one_end = DegreeHistogramMechanism(1.0, 4, nodes), faulty.OneEndDegreeHistogram(1.0, 3)
-    degrees_by_edge, group = DegreeHistogramMechanism(1.0, 3), GroupPrivacy(0.25)
+    quarter, one = m.EdgeCountMechanism(0.25), PureDP(1.0)
+    by_node, unscaled = m.EdgeCountMechanism(0.5, nodes, max_degree=4), faulty.EdgeNoiseForNodes(0.5, max_degree=4)
+    degrees, one_end = m.DegreeHistogramMechanism(1.0, 4, nodes), faulty.OneEndDegreeHistogram(1.0, 3)
+    degrees_by_edge, group = m.DegreeHistogramMechanism(1.0, 3), m.GroupPrivacy(0.25)
     return [
-        holds("D3-edges", EdgeCountMechanism(0.5), cycle, edges, "edge count with one edge fewer"),
+        holds("D3-edges", m.EdgeCountMechanism(0.5), cycle, edges, "edge count with one edge fewer"),
         holds("D3-nodes", by_node, person, nodes, "edge count with noise for a node of at most 4 edges"),
         fails("D3-edge-noise-for-nodes", unscaled, person, nodes,
             "edge count with noise for one edge, person with 4 edges: 4 epsilon"),
@@ -483,8 +466,8 @@ def _graphs() -> list[Case]:
 
 def _pure() -> list[Case]:
     """`1 + epsilon` as PureDP(ln(1 + epsilon)): p ≤ (1 + ε) q for every event and its complement."""
-    answers, leaky = Within("l1"), RareLeakLaplace(1.0, 1e-3)
-    large, small = RandomisedResponse(1.0), RandomisedResponse(math.log1p(0.01))
+    answers, leaky = Within("l1"), m.RareLeakLaplace(1.0, 1e-3)
+    large, small = m.RandomisedResponse(1.0), m.RandomisedResponse(math.log1p(0.01))
     bits, pair, many = (0, 1), (0.0, 1.0), 1_000_000
     two, percent = PureDP(math.log(2.0)), PureDP(math.log1p(0.01))
     fifth = ApproxDP(1.0, leaky.delta / 5, bound_on="delta")

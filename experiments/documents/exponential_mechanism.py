@@ -10,24 +10,14 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
+from ... import mechanisms as m
 from ...audit.claims.claim import PureDP
 from ...audit.datasets.adjacency import AddRemove, Local, Replace, Within
 from ...audit.distribution_checks.check_slope import METHOD, slope_points
 from ...audit.errors import DatasetError
 from ...audit.inference.ratio_intervals import ratio_intervals
 from ...audit.results.statement_result import Point, StatementResult
-from ...mechanisms import (
-    PUMPKIN_BIDS,
-    CategoryCounts,
-    Distribution,
-    EachCandidate,
-    ExponentialMechanism,
-    PermuteAndFlip,
-    PostedPriceAuction,
-    ReportNoisyMax,
-    faulty,
-    utility_sensitivity,
-)
+from ...mechanisms import faulty
 from ..cases.experiment import RUNS, Case, Experiment, fails, false_statement, holds, stated, true_statement
 from ..statements.simulated import EXACT_LIMITS, event_counts, outcome_counts, proportion, proportion_result, result_of
 
@@ -166,7 +156,7 @@ def _tails() -> list[Case]:
         measure = partial(utility_tail, mechanism, utilities, EPSILON, _TS, n_best)
         return state(f"E6-tail{name}", "tail at most e^-t", measure, runs=_RUNS, note=note)  # type: ignore[no-any-return]
 
-    right, half = ExponentialMechanism(EPSILON), ExponentialMechanism(EPSILON / 2)
+    right, half = m.ExponentialMechanism(EPSILON), m.ExponentialMechanism(EPSILON / 2)
     at_edges, several = levels(1, 1), levels(5, 5)
     one_edge = (0.0, *(_edge(100, 4.0),) * 99)
     even = tuple(-0.5 * place for place in range(60))
@@ -194,8 +184,8 @@ def _best_of_two() -> list[Case]:
         exact = float(mechanism.distribution(counts).probabilities[0])
         return state(f"E7-{name}", claimed, measure, exact=exact, runs=_RUNS, note=note)  # type: ignore[no-any-return]
 
-    right, half = ExponentialMechanism(EPSILON), ExponentialMechanism(EPSILON / 2)
-    noisy = ReportNoisyMax(EPSILON, monotone=True, noise="exponential")
+    right, half = m.ExponentialMechanism(EPSILON), m.ExponentialMechanism(EPSILON / 2)
+    noisy = m.ReportNoisyMax(EPSILON, monotone=True, noise="exponential")
     at_most = (0.0, 2 * math.exp(-EPSILON * _AHEAD / 2))
     exactly = (1 / (1 + math.exp(EPSILON * _AHEAD / 2)),) * 2
     tail = math.exp(-EPSILON * _AHEAD_NOISY)
@@ -217,7 +207,7 @@ def _best_of_two() -> list[Case]:
     ]  # fmt: skip
 
 
-_NAMES: Final = CategoryCounts(("Ann", "Bob", "Eve"))
+_NAMES: Final = m.CategoryCounts(("Ann", "Bob", "Eve"))
 _DISEASES: Final = ("anaemia", "asthma", "diabetes", "gout", "measles")
 
 
@@ -261,9 +251,9 @@ class NamedMechanism:
     def claim(self) -> PureDP:
         return PureDP(0.0)
 
-    def distribution(self, dataset: str) -> Distribution:
+    def distribution(self, dataset: str) -> m.Distribution:
         """Return the exact distribution of the mechanism with this name."""
-        distribution: Distribution = dict(self.mechanisms)[dataset].distribution(self.utilities)
+        distribution: m.Distribution = dict(self.mechanisms)[dataset].distribution(self.utilities)
         return distribution
 
     def sample(self, dataset: str, size: int, rng: np.random.Generator) -> Any:
@@ -272,9 +262,15 @@ class NamedMechanism:
 
 def _noisy_max(row: str, noise: Literal["laplace", "exponential"]) -> list[Case]:
     """Audit the two scales of one noise on monotone and other pairs."""
-    general, of_names = ReportNoisyMax(1.0, noise=noise), ReportNoisyMax(1.0, monotone=True, noise=noise, counts=_NAMES)
-    of_diseases = ReportNoisyMax(1.0, monotone=True, noise=noise, counts=EachCandidate(patients, _DISEASES))
-    twice, missing = ReportNoisyMax(1.0, noise=noise, counts=_NAMES), faulty.NoisyMaxMissingFactorTwo(1.0, noise=noise)
+    general, of_names = (
+        m.ReportNoisyMax(1.0, noise=noise),
+        m.ReportNoisyMax(1.0, monotone=True, noise=noise, counts=_NAMES),
+    )
+    of_diseases = m.ReportNoisyMax(1.0, monotone=True, noise=noise, counts=m.EachCandidate(patients, _DISEASES))
+    twice, missing = (
+        m.ReportNoisyMax(1.0, noise=noise, counts=_NAMES),
+        faulty.NoisyMaxMissingFactorTwo(1.0, noise=noise),
+    )
     label = f"{noise.capitalize()} noise"
     closer, all_answers = ((0.0, -3.0), (-1.0, -2.0)), Within("linf")
     names, ill = ["Ann"] * 4 + ["Bob"], [_DISEASES[1:2]]
@@ -293,7 +289,7 @@ def _noisy_max(row: str, noise: Literal["laplace", "exponential"]) -> list[Case]
 
 def _value_released() -> Case:
     """Audit the release of the noisy count; its exact loss is reached at values below every count."""
-    variant = faulty.NoisyMaxReleasingValue(0.5, len(_DISEASES), counts=EachCandidate(patients, _DISEASES))
+    variant = faulty.NoisyMaxReleasingValue(0.5, len(_DISEASES), counts=m.EachCandidate(patients, _DISEASES))
     pair = [_DISEASES], [_DISEASES, _DISEASES]
     log_x, log_y = (variant.distribution(rows).log_density(-1.0) for rows in pair)
     note = "release of the largest noisy count, a patient with all five diseases"
@@ -302,13 +298,13 @@ def _value_released() -> Case:
 
 def _permute_and_flip() -> Case:
     closer, note = ((0.0, -3.0), (-1.0, -2.0)), "permute-and-flip, the distribution of noisy max with exponential noise"
-    return holds("E9-permute-and-flip", PermuteAndFlip(1.0), closer, Within("linf"), note)
+    return holds("E9-permute-and-flip", m.PermuteAndFlip(1.0), closer, Within("linf"), note)
 
 
 def _same_distributions() -> list[Case]:
-    right = ("the exponential mechanism", ExponentialMechanism(1.0))
-    one_sided = ("exponential noise", ReportNoisyMax(1.0, noise="exponential"))
-    gumbel, coins = ("Gumbel noise", ReportNoisyMax(1.0, noise="gumbel")), ("permute-and-flip", PermuteAndFlip(1.0))
+    right = ("the exponential mechanism", m.ExponentialMechanism(1.0))
+    one_sided = ("exponential noise", m.ReportNoisyMax(1.0, noise="exponential"))
+    gumbel, coins = ("Gumbel noise", m.ReportNoisyMax(1.0, noise="gumbel")), ("permute-and-flip", m.PermuteAndFlip(1.0))
     two, five = (0.0, 4.0), (0.0, 1.0, 2.0, 3.0, 4.0)
 
     def case(
@@ -360,10 +356,7 @@ def experiments() -> list[Experiment]:
 
 
 def centrality(rows: list[float], candidate: float) -> float:
-    """Return minus the absolute difference of the numbers of rows above and below the candidate.
-
-    It is largest at a median.
-    """
+    """Return minus the absolute difference of the numbers of rows above and below the candidate; best at a median."""
     return -abs(float(sum(np.sign(row - candidate) for row in rows)))
 
 
@@ -373,13 +366,17 @@ def revenue(bids: list[float], price: float) -> float:
 
 
 def _right() -> list[Case]:
-    right, one, three = ExponentialMechanism(EPSILON), Within("linf"), ExponentialMechanism(EPSILON, sensitivity=3.0)
+    right, one, three = (
+        m.ExponentialMechanism(EPSILON),
+        Within("linf"),
+        m.ExponentialMechanism(EPSILON, sensitivity=3.0),
+    )
     many = (0.0,) * 400, (1.0, *(-1.0,) * 399)
     threefold = _FLAT, tuple(3 * utility for utility in _ONE_UP)
     spread = tuple(float(place % 7) for place in range(20)), tuple(place % 7 + (-1.0) ** place for place in range(20))
     return [
         holds("E1-one-up", right, (_FLAT, _ONE_UP), one, "one candidate of 50 up, 49 down: loss of nearly epsilon"),
-        holds("E1-epsilon-3", ExponentialMechanism(3.0), many, one, "one of 400 candidates up, 399 down, epsilon 3"),
+        holds("E1-epsilon-3", m.ExponentialMechanism(3.0), many, one, "one of 400 candidates up, 399 down, epsilon 3"),
         holds("E1-sensitivity-3", three, threefold, Within("linf", 3.0), "utilities of sensitivity 3, changes of 3"),
         holds("E1-spread", right, spread, one, "20 candidates with seven utilities, alternately up and down"),
     ]
@@ -388,7 +385,7 @@ def _right() -> list[Case]:
 def _halves() -> list[Case]:
     pair, half = ((*_FLAT, 0.0), (*_ONE_UP, 0.0)), EPSILON / 2
     claimed = "numerator and normaliser at most epsilon/2 each"
-    right, wrong = ExponentialMechanism(EPSILON), faulty.ExponentialMissingFactorTwo(EPSILON)
+    right, wrong = m.ExponentialMechanism(EPSILON), faulty.ExponentialMissingFactorTwo(EPSILON)
     note = "one candidate of 51 up, 49 down, and one fixed, which isolates the normaliser"
     measure = partial(loss_halves, right, *pair, half)
     twice = partial(loss_halves, wrong, *pair, half)
@@ -400,8 +397,8 @@ def _halves() -> list[Case]:
 
 
 def _missing() -> list[Case]:
-    right, wrong, one = ExponentialMechanism(EPSILON), faulty.ExponentialMissingFactorTwo(EPSILON), Within("linf")
-    monotone = ExponentialMechanism(EPSILON, monotone=True, utilities=CategoryCounts(("Ann", "Bob")))
+    right, wrong, one = m.ExponentialMechanism(EPSILON), faulty.ExponentialMissingFactorTwo(EPSILON), Within("linf")
+    monotone = m.ExponentialMechanism(EPSILON, monotone=True, utilities=m.CategoryCounts(("Ann", "Bob")))
     names, half = ["Ann"] * 4 + ["Bob"], PureDP(EPSILON / 2)
     one_up, apart = (_FLAT, _ONE_UP), (0.0, -3.0)
     closer, farther = (apart, (-1.0, -2.0)), (apart, (1.0, -4.0))
@@ -433,8 +430,9 @@ def _slopes() -> tuple[Case, ...]:
         return state(name, f"slope {slope:g}", measure, exact=exact, runs=RUNS, note=note)  # type: ignore[no-any-return]
 
     return (
-        case(true_statement, "E3-slope", ExponentialMechanism(EPSILON), 1.0, "exponential mechanism, utilities 0 to 7"),
-        case(true_statement, "E3-slope-sensitivity-2", ExponentialMechanism(EPSILON, 2.0), 2.0,
+        case(true_statement, "E3-slope", m.ExponentialMechanism(EPSILON), 1.0,
+            "exponential mechanism, utilities 0 to 7"),
+        case(true_statement, "E3-slope-sensitivity-2", m.ExponentialMechanism(EPSILON, 2.0), 2.0,
             "exponential mechanism, sensitivity 2, half the slope"),
         case(false_statement, "E3-slope-missing-2", faulty.ExponentialMissingFactorTwo(EPSILON), 1.0,
             "missing factor 2, twice the slope"),
@@ -449,18 +447,20 @@ def _sensitivities() -> list[Case]:
     """
     domain, places = (0, 1, 2), tuple(range(11))
     added, replaced = (
-        utility_sensitivity(centrality, domain, domain, 4, adjacency) for adjacency in (AddRemove(), Replace())
+        m.utility_sensitivity(centrality, domain, domain, 4, adjacency) for adjacency in (AddRemove(), Replace())
     )
-    utilities = EachCandidate(centrality, places)
+    utilities = m.EachCandidate(centrality, places)
     rows = [0] * 5 + [1] * 3 + [10] * 5
     longer, swapped = (rows, [*rows, 10]), (rows, [*rows[1:], 10])
     prices = tuple(range(1, 11))
     bid: tuple[Any, Any] = [], list(prices[-1:])
-    of_all, of_one = (utility_sensitivity(revenue, some, (0, *prices), 2, AddRemove()) for some in (prices, prices[:1]))
-    by_added, by_replaced = (ExponentialMechanism(EPSILON, size, utilities=utilities) for size in (added, replaced))
+    of_all, of_one = (
+        m.utility_sensitivity(revenue, some, (0, *prices), 2, AddRemove()) for some in (prices, prices[:1])
+    )
+    by_added, by_replaced = (m.ExponentialMechanism(EPSILON, size, utilities=utilities) for size in (added, replaced))
     half = faulty.HalfSensitivityExponential(EPSILON, replaced, utilities=utilities)
-    revenues = EachCandidate(revenue, prices)
-    by_all, by_one = (ExponentialMechanism(EPSILON, size, utilities=revenues) for size in (of_all, of_one))
+    revenues = m.EachCandidate(revenue, prices)
+    by_all, by_one = (m.ExponentialMechanism(EPSILON, size, utilities=revenues) for size in (of_all, of_one))
     left = "median under replace, half the sensitivity: one side loses a row, the other gains a row"
     highest = f"revenue of ten prices, sensitivity {of_all:g} of the highest"
     lowest = f"revenue of ten prices, sensitivity {of_one:g} of the lowest"
@@ -474,9 +474,9 @@ def _sensitivities() -> list[Case]:
 
 
 def _auctions() -> list[Case]:
-    fixed, from_bids = PostedPriceAuction(EPSILON, _CENTS), faulty.PricesFromTheBids(EPSILON)
-    monotone, change = PostedPriceAuction(EPSILON, _CENTS, monotone=True), AddRemove()
-    all_four = list(PUMPKIN_BIDS)
+    fixed, from_bids = m.PostedPriceAuction(EPSILON, _CENTS), faulty.PricesFromTheBids(EPSILON)
+    monotone, change = m.PostedPriceAuction(EPSILON, _CENTS, monotone=True), AddRemove()
+    all_four = list(m.PUMPKIN_BIDS)
     without_k, without_a, high = (all_four, all_four[:-1]), (all_four, all_four[1:]), (all_four, [*all_four, 5.0])
     shared, own = "prices among the bids, removed bid shared by others", "prices among the bids, 3.01 only with K"
     return [
@@ -489,15 +489,15 @@ def _auctions() -> list[Case]:
 
 
 def _best_prices() -> list[Case]:
-    auction = PostedPriceAuction(40.0, _CENTS)
-    distribution = auction.distribution(PUMPKIN_BIDS)
+    auction = m.PostedPriceAuction(40.0, _CENTS)
+    distribution = auction.distribution(m.PUMPKIN_BIDS)
     share = {price: float(distribution.probabilities[auction.prices.index(price)]) for price in (1.0, 3.01)}
 
     def case(state: Any, best: float, other: float, note: str) -> Case:
         return state(  # type: ignore[no-any-return]
             f"E5-best-is-{best:.2f}",
             f"{best:.2f} at least as often as {other:.2f}",
-            partial(more_often, auction, PUMPKIN_BIDS, best, other),
+            partial(more_often, auction, m.PUMPKIN_BIDS, best, other),
             exact=share[best] / (share[best] + share[other]),
             runs=RUNS,
             note=note,

@@ -9,27 +9,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from ... import mechanisms as m
 from ...audit.claims.claim import Claim, PureDP
 from ...audit.datasets.adjacency import AddRemove, Local, Replace, Within
 from ...audit.results.statement_result import Point, StatementResult
-from ...mechanisms import (
-    AdaptiveComposition,
-    ChainDistribution,
-    GaussianMechanism,
-    GeometricMechanism,
-    GroupPrivacy,
-    GroupTightMechanism,
-    HistogramMechanism,
-    IntervalOf,
-    LaplaceByInverseCDF,
-    LaplaceMechanism,
-    ParallelComposition,
-    RandomisedResponse,
-    ScalarDistribution,
-    SequentialComposition,
-    exact_epsilon,
-    faulty,
-)
+from ...mechanisms import faulty
 from ...mechanisms.noise_samplers import grid_step
 from ..cases.experiment import Case, Experiment, fails, false_statement, holds, stated, true_statement
 from ..statements.simulated import blocks, result_of
@@ -47,7 +31,7 @@ class AtEveryDistance:
         return self.claim
 
 
-def exact_distance(distribution: ScalarDistribution, other: ScalarDistribution, low: float, high: float) -> float:
+def exact_distance(distribution: m.ScalarDistribution, other: m.ScalarDistribution, low: float, high: float) -> float:
     """Return the largest distance of two distribution functions, on both sides of 10,001 points and at infinity."""
     points = np.linspace(low, high, 10_001)
     points = np.concatenate([points, np.nextafter(points, -np.inf), [np.finfo(float).max]])
@@ -55,7 +39,7 @@ def exact_distance(distribution: ScalarDistribution, other: ScalarDistribution, 
 
 
 def cdf_distance(
-    mechanism: Any, right: LaplaceMechanism, dataset: Any, *, runs: int, alpha: float, seed: int
+    mechanism: Any, right: m.LaplaceMechanism, dataset: Any, *, runs: int, alpha: float, seed: int
 ) -> StatementResult:
     """Check that the outputs have the distribution function of the mechanism `right`.
 
@@ -95,7 +79,7 @@ _true, _false = partial(holds, runs=_RUNS), partial(fails, runs=_RUNS)
 _ROWS: Final = AddRemove()
 _NAMES: Final = ["Ann", "Bob", "Cem", "Dai", "Eva"]
 _AGES: Final = [3.0, 18.0, 20.0, 64.0, 65.0, 99.0]
-_BY_AGE: Final = IntervalOf((18, 65))
+_BY_AGE: Final = m.IntervalOf((18, 65))
 _ONE_OF_EACH: Final = (5.0, 40.0, 80.0)
 """A row for each part of `_BY_AGE`."""
 _UNEQUAL: Final = (0.25, 1.0, 0.5)
@@ -131,7 +115,7 @@ def experiments() -> list[Experiment]:
 
 
 def _distribution() -> list[Case]:
-    right = LaplaceMechanism(EPSILON)
+    right = m.LaplaceMechanism(EPSILON)
     reach = 40 * right.scale
 
     def case(state: Any, name: str, mechanism: Any, answer: float, note: str, runs: int = _RUNS) -> Case:
@@ -142,9 +126,9 @@ def _distribution() -> list[Case]:
         claimed = f"Laplace with location {answer:g} and scale {right.scale:g}"
         return state(f"L1-{name}", claimed, measure, exact=exact, runs=runs, note=note)  # type: ignore[no-any-return]
 
-    inverse, closed = LaplaceByInverseCDF(EPSILON), faulty.ClosedEndLaplace(EPSILON)
+    inverse, closed = m.LaplaceByInverseCDF(EPSILON), faulty.ClosedEndLaplace(EPSILON)
     second, mixed = faulty.AnswerInTheBranchLaplace(EPSILON), faulty.MixedUniformsLaplace(EPSILON)
-    less, many = LaplaceMechanism(1.1 * EPSILON), 1_000_000
+    less, many = m.LaplaceMechanism(1.1 * EPSILON), 1_000_000
     rare = "xi = -1/2 included: minus infinity once in 2^53 draws, which no test that draws will find"
     return [
         case(true_statement, "inverse", inverse, 0.0, "inverse CDF, correct formula"),
@@ -162,7 +146,7 @@ def _distribution() -> list[Case]:
 def _samplers() -> list[Case]:
     pair, adjacency, note = (0.0, 1.0), Within("linf"), "misprinted inverse CDF, draws that reveal the answer"
     inverse, second, mixed = (
-        kind(EPSILON) for kind in (LaplaceByInverseCDF, faulty.AnswerInTheBranchLaplace, faulty.MixedUniformsLaplace)
+        kind(EPSILON) for kind in (m.LaplaceByInverseCDF, faulty.AnswerInTheBranchLaplace, faulty.MixedUniformsLaplace)
     )
     return [
         _true("L1-inverse-audit", inverse, pair, adjacency, "inverse CDF, correct formula"),
@@ -172,10 +156,10 @@ def _samplers() -> list[Case]:
 
 
 def _distances() -> list[Case]:
-    count, histogram = LaplaceMechanism(EPSILON, query=len), HistogramMechanism(EPSILON, 3)
+    count, histogram = m.LaplaceMechanism(EPSILON, query=len), m.HistogramMechanism(EPSILON, 3)
     siblings, two_fewer = (_NAMES[:3], _NAMES[:2]), (_NAMES[:3], _NAMES[:1])
     exchanged = [0, 0, 1], [0, 2, 1]  # a row out and a row in: two steps
-    group: Any = {"claim": GroupPrivacy(EPSILON), "distance": 2}
+    group: Any = {"claim": m.GroupPrivacy(EPSILON), "distance": 2}
     same: Any = {"claim": AtEveryDistance(PureDP(EPSILON)), "distance": 2}
     return [
         _true("L2-one-removed", count, siblings, _ROWS, "count, one row removed, claim of epsilon"),
@@ -188,7 +172,11 @@ def _distances() -> list[Case]:
 
 
 def _groups() -> list[Case]:
-    count, group, same = GeometricMechanism(EPSILON, query=len), GroupPrivacy(EPSILON), AtEveryDistance(PureDP(EPSILON))
+    count, group, same = (
+        m.GeometricMechanism(EPSILON, query=len),
+        m.GroupPrivacy(EPSILON),
+        AtEveryDistance(PureDP(EPSILON)),
+    )
     kinds: Any = (
         (_true, "group-", (1, 2, 3, 4), "geometric count, tight at distance", group),
         (_false, "epsilon-at-", (2, 4), "geometric count, claim for neighbours at distance", same),
@@ -200,30 +188,30 @@ def _groups() -> list[Case]:
     ]
 
 
-def then_laplace(answer: int) -> LaplaceMechanism:
+def then_laplace(answer: int) -> m.LaplaceMechanism:
     """Return the second mechanism of an adaptive composition, noisier after a no."""
-    return LaplaceMechanism(EPSILON if answer == 1 else EPSILON / 2)
+    return m.LaplaceMechanism(EPSILON if answer == 1 else EPSILON / 2)
 
 
-def then_gaussian(answer: int) -> LaplaceMechanism | GaussianMechanism:
+def then_gaussian(answer: int) -> m.LaplaceMechanism | m.GaussianMechanism:
     """Return Gaussian noise after a yes, Laplace noise after a no."""
-    return GaussianMechanism(EPSILON, 0.05) if answer == 1 else LaplaceMechanism(EPSILON)
+    return m.GaussianMechanism(EPSILON, 0.05) if answer == 1 else m.LaplaceMechanism(EPSILON)
 
 
 def _sums() -> list[Case]:
-    different = SequentialComposition(
-        (LaplaceMechanism(EPSILON, query=len), GeometricMechanism(EPSILON / 2, query=len))
+    different = m.SequentialComposition(
+        (m.LaplaceMechanism(EPSILON, query=len), m.GeometricMechanism(EPSILON / 2, query=len))
     )
-    bits = GroupTightMechanism(EPSILON, 0.05, start=0.05), GroupTightMechanism(EPSILON / 2, 0.02, start=0.1)
-    both = SequentialComposition(bits)
+    bits = m.GroupTightMechanism(EPSILON, 0.05, start=0.05), m.GroupTightMechanism(EPSILON / 2, 0.02, start=0.1)
+    both = m.SequentialComposition(bits)
     # A product distribution has a closed form at delta 0 only; a chain distribution that starts with a finite
     # distribution has one at every delta.
     distribution_x, distribution_y = (
-        ChainDistribution(bits[0].distribution(n), (bits[1].distribution(n),) * 2) for n in (1, 2)
+        m.ChainDistribution(bits[0].distribution(n), (bits[1].distribution(n),) * 2) for n in (1, 2)
     )
-    deltas: Any = {"exact": exact_epsilon(distribution_x, distribution_y, sum(bit.delta for bit in bits))}
-    adaptive = AdaptiveComposition(RandomisedResponse(1.0), then_laplace, LaplaceMechanism(EPSILON).claim)
-    gaussian = AdaptiveComposition(RandomisedResponse(1.0), then_gaussian, GaussianMechanism(EPSILON, 0.05).claim)
+    deltas: Any = {"exact": m.exact_epsilon(distribution_x, distribution_y, sum(bit.delta for bit in bits))}
+    adaptive = m.AdaptiveComposition(m.RandomisedResponse(1.0), then_laplace, m.LaplaceMechanism(EPSILON).claim)
+    gaussian = m.AdaptiveComposition(m.RandomisedResponse(1.0), then_gaussian, m.GaussianMechanism(EPSILON, 0.05).claim)
     shared = faulty.SharedNoiseLaplace(EPSILON, (len, sum))
     hidden = "two answers with shared noise, hidden by equal changes"
     return [
@@ -239,8 +227,8 @@ def _sums() -> list[Case]:
 
 def _wrong_sums() -> list[Case]:
     shared = faulty.SharedNoiseLaplace(EPSILON, (len, sum))
-    once = faulty.UndercountedComposition(GeometricMechanism(EPSILON), 4)
-    root = faulty.UndercountedComposition(RandomisedResponse(EPSILON), 4, charged=2)
+    once = faulty.UndercountedComposition(m.GeometricMechanism(EPSILON), 4)
+    root = faulty.UndercountedComposition(m.RandomisedResponse(EPSILON), 4, charged=2)
     return [
         _false("L4-reuse", shared, ([1, 1, 1], [1, 1, 1, 0]), _ROWS,
             "two answers with shared noise, cancelled in the difference"),
@@ -250,7 +238,7 @@ def _wrong_sums() -> list[Case]:
 
 
 def _parallel() -> list[Case]:
-    disjoint = ParallelComposition([LaplaceMechanism(EPSILON, query=len)] * 3, _BY_AGE)
+    disjoint = m.ParallelComposition([m.LaplaceMechanism(EPSILON, query=len)] * 3, _BY_AGE)
     overlapping = faulty.OverlappingPartCounts(EPSILON, (0, 18, 65, 120))
     moved = faulty.PartCountsForReplace(EPSILON, (18, 65))
     young, middle, old = ([*_AGES, row] for row in _ONE_OF_EACH)
@@ -267,7 +255,7 @@ def _parallel() -> list[Case]:
 
 
 def _unequal_parts() -> list[Case]:
-    parts = ParallelComposition([LaplaceMechanism(epsilon, query=len) for epsilon in _UNEQUAL], _BY_AGE)
+    parts = m.ParallelComposition([m.LaplaceMechanism(epsilon, query=len) for epsilon in _UNEQUAL], _BY_AGE)
     pairs = [(_AGES, [*_AGES, row]) for row in _ONE_OF_EACH]
     smallest, note = PureDP(min(_UNEQUAL)), "unequal parts, claim of the smallest epsilon, row of part"
     return [

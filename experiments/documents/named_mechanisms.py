@@ -11,24 +11,11 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from ... import mechanisms as m
 from ...audit.claims.claim import ApproxDP, PureDP
 from ...audit.claims.renyi import ZeroConcentratedDP
 from ...audit.datasets.adjacency import AddRemove, Adjacency, Local, Replace, Within
-from ...mechanisms import (
-    BinomialMechanism,
-    CategoryCounts,
-    DiscreteGaussianMechanism,
-    GeometricMechanism,
-    HistogramMechanism,
-    PermuteAndFlip,
-    RandomisedResponse,
-    RandomisedResponseFold,
-    SequentialComposition,
-    SparseVector,
-    UpAndDown,
-    exact_epsilon,
-    faulty,
-)
+from ...mechanisms import faulty
 from ..cases.experiment import Case, Experiment, fails, holds, stated
 from ..statements.simulated import IsBelow
 
@@ -107,14 +94,14 @@ class LastOutput:
 
 def _sparse_vectors() -> list[Case]:
     nobody, all_but_the_last = (0,) * 6, (1,) * 5 + (0,)
-    of_rows = SparseVector(EPSILON, threshold=1.0, monotone=True, queries=property_counts)
+    of_rows = m.SparseVector(EPSILON, threshold=1.0, monotone=True, queries=property_counts)
     added = [nobody], [nobody, all_but_the_last]
-    refreshed, monotone = SparseVector(EPSILON, 2, refresh=True), SparseVector(EPSILON, monotone=True)
+    refreshed, monotone = m.SparseVector(EPSILON, 2, refresh=True), m.SparseVector(EPSILON, monotone=True)
     both_ways = "monotone sparse vector, answers moving both ways: nearly 1.5 epsilon"
     return [
-        holds("M1-one-above", SparseVector(EPSILON), rise_and_fall(5, 1), _ANSWERS,
+        holds("M1-one-above", m.SparseVector(EPSILON), rise_and_fall(5, 1), _ANSWERS,
             "sparse vector, cutoff 1, six answers, nearly tight"),
-        holds("M1-two-above", SparseVector(EPSILON, 2), rise_and_fall(6, 2), _ANSWERS, "sparse vector, cutoff 2"),
+        holds("M1-two-above", m.SparseVector(EPSILON, 2), rise_and_fall(6, 2), _ANSWERS, "sparse vector, cutoff 2"),
         holds("M1-refreshed", refreshed, rise_and_fall(6, 2), _ANSWERS,
             "sparse vector, new noisy threshold after each answer above"),
         holds("M1-monotone", of_rows, added, AddRemove(),
@@ -165,12 +152,12 @@ class SubsetCount:
 def _histograms_and_subsets() -> list[Case]:
     rows = [0, 2, 2]
     fewer, replaced = (rows, [0, 2]), (rows, [0, 2, 1])
-    histogram = HistogramMechanism(EPSILON, 3, noise="geometric")
+    histogram = m.HistogramMechanism(EPSILON, 3, noise="geometric")
     half = faulty.HalfNoiseHistogram(EPSILON, 3, "geometric")
-    doubled = HistogramMechanism(EPSILON, 3, sensitivity=2, noise="geometric")
+    doubled = m.HistogramMechanism(EPSILON, 3, sensitivity=2, noise="geometric")
     one, two = (SubsetCount(frozenset(subset)) for subset in ((0, 2), (1, 2)))
-    each, subset = EPSILON / 2, GeometricMechanism(EPSILON, query=one)
-    both = SequentialComposition((GeometricMechanism(each, query=one), GeometricMechanism(each, query=two)))
+    each, subset = EPSILON / 2, m.GeometricMechanism(EPSILON, query=one)
+    both = m.SequentialComposition((m.GeometricMechanism(each, query=one), m.GeometricMechanism(each, query=two)))
     overlap = "counts of overlapping subsets, epsilon paid once"
     return [
         holds("M3-histogram", histogram, fewer, _ROWS, "geometric histogram under add/remove, one changed bin"),
@@ -185,11 +172,11 @@ def _histograms_and_subsets() -> list[Case]:
 
 
 def _geometric() -> list[Case]:
-    count, wrong = (kind(EPSILON, query=len) for kind in (GeometricMechanism, faulty.SquaredRatioGeometric))
+    count, wrong = (kind(EPSILON, query=len) for kind in (m.GeometricMechanism, faulty.SquaredRatioGeometric))
     rows, apart, three = ([1] * 3, [1] * 2), (4, 7), Within("l1", 3.0)
     return [
         holds("M4-count", count, rows, _ROWS, "geometric count, tight claim"),
-        holds("M4-sensitivity-3", GeometricMechanism(EPSILON, 3), apart, three,
+        holds("M4-sensitivity-3", m.GeometricMechanism(EPSILON, 3), apart, three,
             "geometric noise of sensitivity 3, answers 3 apart"),
         fails("M4-squared-ratio", wrong, rows, _ROWS, "geometric count with squared ratio e^(-2 epsilon)"),
         fails("M4-per-row", faulty.PerRowGeometric(EPSILON, 3), apart, three,
@@ -206,10 +193,10 @@ def _delta_version(
 
 
 def _binomial() -> list[Case]:
-    one, two = (BinomialMechanism(64, EPSILON, sensitivity) for sensitivity in (1, 2))
-    near, far, fewer = Within("l1"), Within("l1", 2.0), BinomialMechanism(16, EPSILON, 2)
+    one, two = (m.BinomialMechanism(64, EPSILON, sensitivity) for sensitivity in (1, 2))
+    near, far, fewer = Within("l1"), Within("l1", 2.0), m.BinomialMechanism(16, EPSILON, 2)
     return [
-        _delta_version(holds, "M5-sensitivity-1", BinomialMechanism(16, 0.5), 1, near,
+        _delta_version(holds, "M5-sensitivity-1", m.BinomialMechanism(16, 0.5), 1, near,
             "16 coins, tight delta at sensitivity 1"),
         _delta_version(holds, "M5-sensitivity-2", two, 2, far, "64 coins, tight delta at sensitivity 2"),
         _delta_version(fails, "M5-two-apart", one, 2, far, "64 coins, delta for answers 1 apart at distance 2",
@@ -220,9 +207,9 @@ def _binomial() -> list[Case]:
 
 
 def _discrete_gaussian() -> list[Case]:
-    mechanism, narrow = DiscreteGaussianMechanism(1.5, EPSILON), DiscreteGaussianMechanism(0.7**2, 0.5)
+    mechanism, narrow = m.DiscreteGaussianMechanism(1.5, EPSILON), m.DiscreteGaussianMechanism(0.7**2, 0.5)
     rho = 1 / (2 * mechanism.sigma**2)
-    near, far, calibrated = Within("l1"), Within("l1", 2.0), DiscreteGaussianMechanism(0.7, 0.5).claim
+    near, far, calibrated = Within("l1"), Within("l1", 2.0), m.DiscreteGaussianMechanism(0.7, 0.5).claim
     variance = "discrete Gaussian noise, variance for the standard deviation 0.7"
     one, two, four = (ZeroConcentratedDP(factor * rho) for factor in (1, 2, 4))
     pair, linear = (0, 2), "discrete Gaussian noise, group of two, zCDP claim at half the true rho"
@@ -241,9 +228,9 @@ def _randomised_response() -> list[Case]:
     pair, local = (0, 5), Local()
     lie, odds = faulty.TruthAmongTheLies(EPSILON, k=6), faulty.BinaryOddsForManyValues(EPSILON, k=6)
     return [
-        holds("M7-six-values", RandomisedResponse(EPSILON, k=6), pair, local,
+        holds("M7-six-values", m.RandomisedResponse(EPSILON, k=6), pair, local,
             "randomised response on six values, tight claim"),
-        holds("M7-forty-values", RandomisedResponse(EPSILON, k=40), pair, local,
+        holds("M7-forty-values", m.RandomisedResponse(EPSILON, k=40), pair, local,
             "randomised response on forty values, rare truths"),
         fails("M7-truth-among-the-lies", lie, pair, local, "randomised response with lies that may be the truth"),
         fails("M7-binary-odds", odds, pair, local, "randomised response on six values with the odds for two"),
@@ -252,10 +239,10 @@ def _randomised_response() -> list[Case]:
 
 def _compositions() -> list[Case]:
     each, k, slack = 0.25, 8, 0.01
-    fold, search = RandomisedResponseFold(each, k), UpAndDown(each, k)
-    root = faulty.UndercountedComposition(RandomisedResponse(each), k, charged=math.sqrt(k))
+    fold, search = m.RandomisedResponseFold(each, k), m.UpAndDown(each, k)
+    root = faulty.UndercountedComposition(m.RandomisedResponse(each), k, charged=math.sqrt(k))
     pair, local = (0, 1), Local()
-    exact = ApproxDP(exact_epsilon(fold.distribution(0), fold.distribution(1), slack), slack)
+    exact = ApproxDP(m.exact_epsilon(fold.distribution(0), fold.distribution(1), slack), slack)
     short = ApproxDP(math.sqrt(k) * each, slack)
     return [
         holds("M8-fold", fold, pair, local, "eight randomised responses, tight claim"),
@@ -269,10 +256,10 @@ def _compositions() -> list[Case]:
 
 
 def _permute_and_flip() -> list[Case]:
-    flip, answers = PermuteAndFlip(EPSILON), Within("linf")
+    flip, answers = m.PermuteAndFlip(EPSILON), Within("linf")
     missing = faulty.NoisyMaxMissingFactorTwo(EPSILON, noise="exponential")
     two, ten = ((0.0, -3.0), (-1.0, -2.0)), ((0.0,) * 10, (1.0, *(-1.0,) * 9))
-    monotone = PermuteAndFlip(EPSILON, monotone=True, utilities=CategoryCounts(("Ann", "Bob")))
+    monotone = m.PermuteAndFlip(EPSILON, monotone=True, utilities=m.CategoryCounts(("Ann", "Bob")))
     more, replaced = (["Bob"] * 3, [*["Bob"] * 3, "Ann"]), (["Bob"] * 3, [*["Bob"] * 2, "Ann"])
     return [
         holds("M9-two", flip, two, answers, "permute-and-flip, two candidates, tight claim"),

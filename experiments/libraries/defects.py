@@ -12,9 +12,9 @@ import numpy as np
 
 from ...audit.datasets.adjacency import AddRemove, Adjacency, Replace, Within
 from ...audit.datasets.domains import Answers, Domain, Rows
-from ...mechanisms import LaplaceMechanism
+from ...mechanisms import LaplaceMechanism, faulty
 from ...mechanisms.adapters import from_diffprivlib, from_diffprivlib_tool, from_opendp, from_pydp
-from ..published.auditorium import BoundedMean, ExposedMean
+from ..published.auditorium import BoundedMean
 from .subjects import Subject, of_diffprivlib
 
 _NAN = float("nan")
@@ -122,10 +122,7 @@ def _tools() -> list[Defect]:
 
 
 def _thresholds() -> list[Defect]:
-    """Return the defect of noisy word counts, which release a word with one occurrence if 1 + noise ≥ threshold.
-
-    The library computes delta for 1 + noise > threshold.
-    """
+    """Return the defect of noisy word counts, for ≥ a threshold where the library computes delta for >."""
     words = Rows(values=("a", "b", "c"))
 
     def counts(threshold: int, claimed: int) -> Callable[[], Any]:
@@ -210,6 +207,6 @@ def _mean_of_whole_numbers() -> Defect:
 def _exposed_mean() -> Defect:
     """Return `private_mean` of DP-Auditorium, with a mean whose noise does not depend on the noisy count as variant."""
     unit, name = Rows(low=0.0, high=1.0), "private_mean of DP-Auditorium, by its definition"
-    broken = "noise scaled by a noisy count", lambda: ExposedMean(1.0), unit
+    broken = "noise scaled by a noisy count", lambda: faulty.FlooredScaleMean(1.0), unit
     variant = "a noisy sum over a noisy count", lambda: BoundedMean(1.0, 0.0, 1.0), unit
     return _defect("", name, broken, variant, 20_000, 20_000, adjacency=AddRemove())

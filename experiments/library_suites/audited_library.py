@@ -91,10 +91,7 @@ Form: TypeAlias = tuple[Target, ...] | NotCovered | SameAs
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Library:
-    """A library whose callables can be listed, by introspection, and turned into targets.
-
-    `release` returns the name and the installed version, `form_of` the targets of a callable or why there are none.
-    """
+    """A library with its public callables, and ``form_of``, their targets or why there are none."""
 
     name: str
     release: Callable[[], str]
@@ -163,10 +160,7 @@ LOW_BITS = "floating-point leak of continuous noise"
 
 
 def known_in(library: str, words: str) -> str:
-    """Return the words with their page if the installed release is the one in which the defect was found.
-
-    Empty words, of no defect, stay empty.
-    """
+    """Return the words with their page if the release with the defect is installed; empty words stay empty."""
     return f"{words} ({_PAGE})" if words and release_of(library) in _RELEASES else ""
 
 
@@ -210,10 +204,7 @@ class Plan:
 
 
 def plan_of(library: Library, *, alpha: float = 1e-4, only: str | None = None, with_bits: bool = True) -> Plan:
-    """Return the plan for the installed version of a library, of callables and targets whose names match `only`.
-
-    A pattern that is not a regular expression, or matches nothing, raises an `OptionError`.
-    """
+    """Return the plan of callables and targets that match `only`; refuses a pattern that matches nothing."""
     try:
         wanted = re.compile(only or "")
     except re.error as error:

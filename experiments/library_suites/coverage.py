@@ -201,10 +201,7 @@ def coverage_markdown(coverage: Coverage, release: str) -> str:
 
 
 def coverage_table(coverage: Coverage) -> PageTable:
-    """Return the coverage as a section of a report; refuted callables first, those without audits before audited ones.
-
-    Callables that call others are only counted.
-    """
+    """Return a report's section: refuted callables first, those without audits next; callers of others are counted."""
     order = list(_STYLES)
     shown = [line for line in coverage.lines if line.status is not Status.SAME]
     return PageTable(

@@ -41,10 +41,7 @@ _ROWS = 4  # of datasets whose size is public
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Space:
-    """A domain and a metric, which `make` returns, with what an audit needs.
-
-    `kind` is the type of the numbers or rows, `d_in` the distance of neighbours, and `size` the public number of rows.
-    """
+    """A domain and a metric from `make`, type of numbers or rows, distance `d_in` of neighbours, and public size."""
 
     words: str
     make: Callable[[], tuple[Any, Any]] = field(repr=False)
@@ -260,10 +257,7 @@ def _of_row_sums(public: PublicCallable) -> Form:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Asked:
-    """Answers of an interactive measurement to a fixed list of queries, as one output.
-
-    `start` returns the queryable for a dataset.
-    """
+    """Answers of the queryable that `start` returns for a dataset to a fixed list of queries, as one output."""
 
     start: Callable[[Any], Any] = field(repr=False)
     queries: tuple[Any, ...] = field(repr=False)

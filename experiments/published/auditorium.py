@@ -17,13 +17,23 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ...audit.claims.claim import Claim, PureDP, check_number
+from ...audit.claims.claim import Claim, PureDP
 from ...audit.datasets.adjacency import AddRemove
 from ...audit.datasets.domains import Rows
 from ...audit.errors import DatasetError
-from ...mechanisms import CategoryCounts, LaplaceDistribution, NoisyThreshold, ReportNoisyMax, ScalarDistribution
+from ...mechanisms import (
+    CategoryCounts,
+    LaplaceDistribution,
+    NoisyThreshold,
+    ReportNoisyMax,
+    ScalarDistribution,
+    faulty,
+)
+from ...mechanisms.aggregates import BoundedMoments, noisy_moments
 from ...mechanisms.distributions.distributions import ABOVE, BELOW, STOPPED, quadrature
-from ...mechanisms.noise_samplers import Floats, fill_laplace, pieces
+from ...mechanisms.distributions.divergences import PureMechanism
+from ...mechanisms.faulty.noise import mean, share_of_a_row
+from ...mechanisms.noise_samplers import Floats
 from ...mechanisms.queries import candidate_scores
 from .entry import Entry, RewrittenDistribution, entry
 
@@ -46,15 +56,6 @@ def rows_as_numbers(dataset: Any) -> Floats:
     if rows.ndim != 1 or not np.isfinite(rows).all():
         raise DatasetError(f"dataset={dataset!r:.60} is not a list of numbers; use one finite number for each row.")
     return rows
-
-
-def on_the_grid(values: Floats) -> Floats:
-    """Round the values to multiples of `STEP` in place, with an unsigned zero."""
-    values /= STEP
-    np.round(values, out=values)
-    values *= STEP
-    values += 0.0
-    return values
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,143 +155,37 @@ class BoundedMeanDistribution(ScalarDistribution):
 
 
 @dataclass(frozen=True, slots=True)
-class BoundedMean:
+class BoundedMean(PureMechanism):
     """The mean of rows clipped to [lower, upper], a noisy sum over a noisy count: epsilon-DP under add/remove.
 
     The sum adds the distances from the centre, so that a row changes it by at most half of the range. Half of epsilon
     is for the sum, half for the count. The noisy count is at least 1, and the result is clipped to the bounds, which
     are multiples of 2⁻³⁰, the grid of the outputs.
 
-    Examples
-    --------
     >>> BoundedMean(100.0, 0.0, 1.0).sample([0.0, 0.5, 7.0, 1.0], 2, np.random.default_rng(0)).round(1).tolist()
     [0.6, 0.6]
     """
 
-    epsilon: float
     lower: float = -1.0
     upper: float = 1.0
 
     def __post_init__(self) -> None:
-        check_number("epsilon", self.epsilon, 0, math.inf, "in nats", closed=False)
-        check_number("lower", self.lower, -math.inf, math.inf, "rows are clipped to it", closed=False)
-        check_number("upper", self.upper, self.lower, math.inf, "above the lower bound", closed=False)
-
-    def __str__(self) -> str:
-        return f"BoundedMean(epsilon={self.epsilon:g}, lower={self.lower:g}, upper={self.upper:g})"
-
-    @property
-    def claim(self) -> PureDP:
-        return PureDP(self.epsilon)
+        self._moments  # noqa: B018  # checks the parameters
 
     def distribution(self, dataset: Any) -> BoundedMeanDistribution:
         """Return the distribution of the output before rounding to the grid."""
-        total, count = self._totals(dataset)
-        return BoundedMeanDistribution(total, count, 2 / self.epsilon, self.lower, self.upper)
+        count, total = self._moments.parts.query(rows_as_numbers(dataset))
+        in_halves = total / (self.upper - self.lower) * 2
+        return BoundedMeanDistribution(in_halves, count, 2 / self.epsilon, self.lower, self.upper)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
         """Draw `size` independent outputs, shape (size,)."""
-        total, count = self._totals(dataset)
-        outputs, half = np.empty(size), (self.upper - self.lower) / 2
-        for piece in pieces(size):
-            counts, part = np.empty(piece.stop - piece.start), outputs[piece]
-            fill_laplace(counts, rng)
-            counts *= 2 / self.epsilon
-            counts += count
-            fill_laplace(part, rng)
-            part *= 2 / self.epsilon
-            part += total
-            part /= np.maximum(counts, 1.0)
-            part *= half
-            part += (self.lower + self.upper) / 2
-            on_the_grid(part)
-            np.clip(part, self.lower, self.upper, out=part)
-        return outputs
-
-    def _totals(self, dataset: Any) -> tuple[float, int]:
-        """Return the sum of the distances from the centre, in half ranges, and the number of rows."""
-        rows = np.clip(rows_as_numbers(dataset), self.lower, self.upper)
-        return float(np.sum((2 * rows - self.lower - self.upper) / (self.upper - self.lower))), len(rows)
-
-
-FLOOR: Final = 1e-12
-"""Smallest noise scale."""
-
-
-@dataclass(frozen=True, slots=True)
-class ExposedMean:
-    """A mean whose noise is scaled by a noisy count and vanishes if the count is negative: no finite epsilon.
-
-    Half of epsilon is for the count, the other half for the sum, with noise of scale 2/(epsilon·count) for the noisy
-    count. The scale has a floor of 1e-12, which applies if the noisy count is negative. The floor is far below the
-    output grid of 2⁻³⁰, so that the output is then the exact quotient. The sum is divided by the noisy count, or by the
-    exact count (1 for an empty dataset).
-
-    Examples
-    --------
-    >>> outputs = ExposedMean(1.0).sample([0.0], 100_000, np.random.default_rng(0))
-    >>> print(f"{np.mean(outputs == 0):.2f}")
-    0.30
-    """
-
-    epsilon: float
-    noisy_divisor: bool = True
-
-    def __post_init__(self) -> None:
-        check_number("epsilon", self.epsilon, 0, math.inf, "in nats", closed=False)
+        means = self._moments.sample(rows_as_numbers(dataset), size, rng)
+        return np.clip(np.round(means / STEP) * STEP + 0.0, self.lower, self.upper)  # −0 is 0
 
     @property
-    def claim(self) -> PureDP:
-        return PureDP(self.epsilon)
-
-    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
-        """Draw `size` independent outputs, shape (size,)."""
-        rows = rows_as_numbers(dataset)
-        total, outputs = float(rows.sum()), np.empty(size)
-        for piece in pieces(size):
-            counts, part = np.empty(piece.stop - piece.start), outputs[piece]
-            fill_laplace(counts, rng)
-            counts *= 2 / self.epsilon
-            counts += len(rows)
-            fill_laplace(part, rng)
-            part *= np.maximum(2 / self.epsilon / counts, FLOOR)
-            part += total / (counts if self.noisy_divisor else max(len(rows), 1))
-            on_the_grid(part)
-        return outputs
-
-
-@dataclass(frozen=True, slots=True)
-class MeanOverExactCount:
-    """The mean plus Laplace noise of scale 1/(epsilon·n), where n is the exact number of rows (at least 1).
-
-    The scale reveals the number of rows: no finite epsilon.
-    """
-
-    epsilon: float
-
-    def __post_init__(self) -> None:
-        check_number("epsilon", self.epsilon, 0, math.inf, "in nats", closed=False)
-
-    @property
-    def claim(self) -> PureDP:
-        return PureDP(self.epsilon)
-
-    def distribution(self, dataset: Any) -> LaplaceDistribution:
-        """Return the distribution of the output before rounding to the grid."""
-        rows = rows_as_numbers(dataset)
-        n = max(len(rows), 1)
-        return LaplaceDistribution(float(rows.sum()) / n, 1 / (self.epsilon * n))
-
-    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
-        """Draw `size` independent outputs, shape (size,)."""
-        distribution, outputs = self.distribution(dataset), np.empty(size)
-        for piece in pieces(size):
-            part = outputs[piece]
-            fill_laplace(part, rng)
-            part *= distribution.scale
-            part += distribution.location
-            on_the_grid(part)
-        return outputs
+    def _moments(self) -> BoundedMoments:
+        return BoundedMoments(noisy_moments(1, self.lower, self.upper, epsilon=self.epsilon), self.lower, self.upper)
 
 
 # A sparse vector whose outputs are lists with one word or number for each answer up to the cutoff.
@@ -330,8 +225,6 @@ class AnswerLists:
 
     A tuple ends with the last compared answer, so that lengths vary.
 
-    Examples
-    --------
     >>> from dpaudit.mechanisms import NoisyThreshold
     >>> from dpaudit import PureDP
     >>> mechanism = AnswerLists(NoisyThreshold(PureDP(1.0), 1e-3, 1e-3, cutoff=1))
@@ -440,10 +333,11 @@ def _means() -> list[Entry]:
     unit, rows, added, one = Rows(low=0.0, high=1.0), AddRemove(), ([0.0], [0.0, 1.0]), ([1.0], [1.0, 0.0])
     bare = "no noise at a negative noisy count, exact mean in 30% of the runs on x"
     tails = "noise scale that reveals the number of rows, in the tails"
-    second = ExposedMean(EPSILON, noisy_divisor=False)
+    exposed, second = (faulty.FlooredScaleMean(EPSILON, noisy_divisor=noisy) for noisy in (True, False))
+    first = faulty.ScaleFromTheData(EPSILON, mean, share_of_a_row)
     return [
-        entry("private_mean", ExposedMean(EPSILON), added, rows, unit, bare, exact=math.inf),
-        entry("non_private_mean_v1", MeanOverExactCount(EPSILON), one, rows, unit, tails, exact=math.inf),
+        entry("private_mean", exposed, added, rows, unit, bare, exact=math.inf),
+        entry("non_private_mean_v1", first, one, rows, unit, tails, exact=math.inf),
         entry("non_private_mean_v2", second, one, rows, unit, bare, exact=math.inf),
     ]
 

@@ -35,18 +35,20 @@ from ...mechanisms import (
     composed,
 )
 from ...mechanisms.composition import total_budget
-from ...mechanisms.distributions.divergences import ReferenceMechanism, check_rule
+from ...mechanisms.distributions.divergences import PureMechanism, ReferenceMechanism, check_rule
 from ...mechanisms.faulty import (
     SparseVectorReleasingValue,
     SparseVectorUnscaledNoise,
     SparseVectorWithoutCutoff,
     SparseVectorWithoutQueryNoise,
 )
+from ...mechanisms.faulty.noise import LaplaceOfScale
 from ...mechanisms.faulty.selection import LargestNoisyCount, MaximumLaplaceDistribution
-from ...mechanisms.noise_samplers import Floats, Integers, pieces
+from ...mechanisms.local.frequency_oracles import bit_distribution, log_odds_of_one
+from ...mechanisms.noise_samplers import Floats, Integers
 from ...mechanisms.queries import check_count, identity, whole_answer
 from .entry import Entry, entry
-from .statdp import LargestExponential, NoisyAnswers
+from .statdp import LargestExponential, RunningSums
 
 # RAPPOR: the noisy bits of the Bloom filter of one person's value.
 
@@ -102,8 +104,7 @@ class Rappor:
     @property
     def epsilon(self) -> float:
         """h times the log odds ratio of a reported 1 after a 1 and after a 0: the epsilon of one report."""
-        one, zero = self.probability_of_one(True), self.probability_of_one(False)
-        return self.n_hashes * math.log(one * (1 - zero) / (zero * (1 - one)))
+        return self.n_hashes * log_odds_of_one((self.probability_of_one(True), self.probability_of_one(False)))
 
     @property
     def claim(self) -> PureDP:
@@ -123,17 +124,11 @@ class Rappor:
 
     def distribution(self, dataset: Any) -> ProductDistribution:
         """Return the exact distribution of the reported bits."""
-        marginals = (FiniteDistribution((math.log1p(-one), math.log(one))) for one in self._probabilities(dataset))
-        return ProductDistribution(tuple(marginals))
+        return ProductDistribution(tuple(map(bit_distribution, self._probabilities(dataset))))
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> npt.NDArray[np.uint8]:
         """Draw `size` independent reports of 0 and 1, shape (size, n_bits), uint8."""
-        probabilities = np.array(self._probabilities(dataset))
-        reports = np.empty((size, self.n_bits), dtype=np.uint8)
-        for piece in pieces(size):
-            part = reports[piece]
-            np.less(rng.random(part.shape), probabilities, out=part.view(np.bool_))
-        return reports
+        return (rng.random((size, self.n_bits)) < self._probabilities(dataset)).astype(np.uint8)
 
     def _probabilities(self, dataset: Any) -> list[float]:
         """Return the probability of a 1 at each position."""
@@ -170,10 +165,7 @@ class SideBySideDistribution(Distribution):
 
 @dataclass(frozen=True, slots=True)
 class SideBySide:
-    """The outputs of several mechanisms, rows of the same width, concatenated to one row; their claims add up.
-
-    Like `SequentialComposition`, for parts with dependent coordinates.
-    """
+    """Outputs of several mechanisms, with dependent coordinates, side by side in one row; their claims add up."""
 
     parts: tuple[ReferenceMechanism, ...]
 
@@ -197,7 +189,7 @@ class SideBySide:
 
 
 @dataclass(frozen=True, slots=True)
-class TruncatedGeometric:
+class TruncatedGeometric(PureMechanism):
     """A count with two-sided geometric noise of ratio 2ᵏ/(2ᵏ + 1), clipped to [0, n]: ln(1 + 2⁻ᵏ)-DP.
 
     The suite sets k = ⌈ln(2/epsilon)⌉, although the claim of `epsilon` needs at least log₂(1/(e^epsilon − 1)); the
@@ -216,7 +208,6 @@ class TruncatedGeometric:
     0.11778
     """
 
-    epsilon: float
     n: int = 5
 
     def __post_init__(self) -> None:
@@ -229,9 +220,6 @@ class TruncatedGeometric:
                 epsilon=self.epsilon,
                 n=self.n,
             )
-
-    def __str__(self) -> str:
-        return f"TruncatedGeometric(epsilon={self.epsilon:g}, n={self.n})"
 
     @property
     def k(self) -> int:
@@ -247,10 +235,6 @@ class TruncatedGeometric:
     def loss(self) -> float:
         """The true epsilon, in nats."""
         return math.log1p(2.0**-self.k)
-
-    @property
-    def claim(self) -> PureDP:
-        return PureDP(self.epsilon)
 
     def cumulative(self, count: int) -> list[int]:
         """Return d times Pr[output ≤ z] for z = 0 … n."""
@@ -313,10 +297,7 @@ _ALL_MOVE: Final = Within("linf")
 
 @cache
 def entries() -> tuple[Entry, ...]:
-    """Return the suite in its order, each mechanism on the pair of the suite with the largest loss.
-
-    If several pairs have this loss, the pair that shows it in the fewest runs is used.
-    """
+    """Return the suite, each mechanism on the pair with the largest loss; of equal ones, that with the fewest runs."""
     groups = (_of_few_answers(), _noisy_maxima(), _sparse_vectors(), _rappor(), _of_many_parts())
     by_name = {each.name: each for group in groups for each in group}
     return tuple(by_name[name] for name in PUBLISHED)
@@ -347,9 +328,9 @@ def _largest_loss(distribution_x: Any, distribution_y: Any) -> float:
 
 def _of_few_answers() -> list[Entry]:
     five, one_fewer = Answers(5), ((1.0,) * 5, (0.0, 1.0, 1.0, 1.0, 1.0))
-    counts, histogram = Answers(None, 0, 5, integer=True), NoisyAnswers(_CLAIM, scale=10.0)
+    counts, histogram = Answers(None, 0, 5, integer=True), LaplaceOfScale(10.0, _CLAIM)
     bits = "number of bits from the natural logarithm, true epsilon ln(9/8)"
-    inverted, scale = NoisyAnswers(_CLAIM, scale=0.1), "noise of scale epsilon instead of 1/epsilon"
+    inverted, scale = LaplaceOfScale(0.1, _CLAIM), "noise of scale epsilon instead of 1/epsilon"
     return [
         _entry("LaplaceMechanism", LaplaceMechanism(0.1), (1.0, 0.0), Answers()),
         _entry("TruncatedGeometricMechanism", TruncatedGeometric(0.1), (2, 1), counts, bits),
@@ -404,7 +385,7 @@ def _rappor() -> list[Entry]:
 
 
 def _of_many_parts() -> list[Entry]:
-    twenty, sums = composed(LaplaceMechanism(0.005), 20), NoisyAnswers(_CLAIM, scale=10.0, running_sums=True)
+    twenty, sums = composed(LaplaceMechanism(0.005), 20), RunningSums(LaplaceOfScale(10.0, _CLAIM))
     all_fall, note = ((1.0,) * 10, (0.0,) * 10), "all ten answers changed; claim of 0.1 true for one changed answer"
     return [
         _entry("LaplaceParallel", twenty, (1.0, 0.0), Answers()),

@@ -12,16 +12,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Final
-
-import numpy as np
+from typing import Final
 
 from ...audit.claims.claim import ApproxDP, PureDP
 from ...audit.datasets.adjacency import AddRemove
 from ...audit.datasets.domains import Rows
 from ...mechanisms import GaussianMechanism, LaplaceMechanism, exact_epsilon
-from .auditorium import BoundedMean, rows_as_numbers
+from ...mechanisms.faulty.flaw import ClippedTotal
+from .auditorium import BoundedMean
 from .entry import Entry, entry, loss_at
 
 EPSILON: Final = 1.0
@@ -34,17 +32,7 @@ UPPER: Final = 1.0
 
 _SIZES: Final = (*range(1, 11), 12, 14, 17, 20, 25, 30, 40, 60, 80, 100, 120)
 _SOUND_SIZE: Final = 5
-
-
-@dataclass(frozen=True, slots=True)
-class BoundedSum:
-    """Sum the rows, each clipped to [lower, upper]."""
-
-    lower: float = LOWER
-    upper: float = UPPER
-
-    def __call__(self, dataset: Any) -> float:
-        return float(np.clip(rows_as_numbers(dataset), self.lower, self.upper).sum())
+_TOTAL: Final = ClippedTotal(LOWER, UPPER)
 
 
 def entries() -> list[Entry]:
@@ -54,10 +42,10 @@ def entries() -> list[Entry]:
 
 _MADE: Final[dict[str, Callable[[float], LaplaceMechanism | GaussianMechanism | BoundedMean]]] = {
     "count": lambda epsilon: LaplaceMechanism(epsilon, query=len),
-    "sum": lambda epsilon: LaplaceMechanism(epsilon, max(-LOWER, UPPER), BoundedSum()),
+    "sum": lambda epsilon: LaplaceMechanism(epsilon, max(-LOWER, UPPER), _TOTAL),
     "mean": lambda epsilon: BoundedMean(epsilon, LOWER, UPPER),
     "Gaussian count": lambda epsilon: GaussianMechanism(epsilon, DELTA, query=len),
-    "Gaussian sum": lambda epsilon: GaussianMechanism(epsilon, DELTA, max(-LOWER, UPPER), query=BoundedSum()),
+    "Gaussian sum": lambda epsilon: GaussianMechanism(epsilon, DELTA, max(-LOWER, UPPER), query=_TOTAL),
 }
 
 

@@ -14,20 +14,19 @@ from typing import Any, Final, Self
 import numpy as np
 import numpy.typing as npt
 
-from ...audit.claims.claim import PureDP, check_number
+from ...audit.claims.claim import Claim, PureDP, check_number
 from ...audit.datasets.adjacency import Within
 from ...audit.datasets.domains import Answers
 from ...mechanisms import (
     Distribution,
-    LaplaceDistribution,
     NoisyThreshold,
-    ProductDistribution,
     ReportNoisyMax,
     SparseVector,
 )
 from ...mechanisms.distributions.divergences import no_closed_form
+from ...mechanisms.faulty.noise import LaplaceOfScale
 from ...mechanisms.faulty.selection import LargestNoisyCount, largest_noisy
-from ...mechanisms.noise_samplers import Floats, fill_exponential, grid_step, laplace_on_grid
+from ...mechanisms.noise_samplers import Floats, fill_exponential, grid_step
 from ...mechanisms.queries import candidate_scores, identity
 from .entry import Entry, RewrittenDistribution, entry, loss_at
 
@@ -43,40 +42,20 @@ class RunningSumsDistribution(RewrittenDistribution):
 
 
 @dataclass(frozen=True, slots=True)
-class NoisyAnswers:
-    """Every answer, or every running sum, with Laplace noise of one scale, on a grid; its claim may be wrong.
+class RunningSums:
+    """The running sums of a mechanism's independent outputs."""
 
-    Examples
-    --------
-    >>> mechanism = NoisyAnswers(PureDP(0.1), scale=10.0)
-    >>> x, y = (mechanism.distribution(answers) for answers in ([0, 1, 1], [1, 1, 1]))
-    >>> x.epsilon_from(y, 0.0)
-    0.1
-    """
+    steps: LaplaceOfScale
 
-    claim: PureDP
-    scale: float
-    running_sums: bool = False
+    @property
+    def claim(self) -> Claim:
+        return self.steps.claim
 
-    def __post_init__(self) -> None:
-        check_number("scale", self.scale, 0, math.inf, "of Laplace noise", closed=False)
-
-    def __str__(self) -> str:
-        return f"NoisyAnswers({self.claim}, scale={self.scale:g}{', running sums' * self.running_sums})"
-
-    def distribution(self, dataset: Any) -> ProductDistribution | RunningSumsDistribution:
-        """Return the distribution of the output before rounding to the grid."""
-        answers = candidate_scores(identity, dataset).tolist()
-        steps = ProductDistribution(tuple(LaplaceDistribution(answer, self.scale) for answer in answers))
-        return RunningSumsDistribution(steps) if self.running_sums else steps
+    def distribution(self, dataset: Any) -> RunningSumsDistribution:
+        return RunningSumsDistribution(self.steps.distribution(dataset))
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
-        """Draw `size` independent outputs, shape (size, n_answers)."""
-        answers = candidate_scores(identity, dataset).tolist()
-        rows = np.stack([laplace_on_grid(answer, self.scale, size, rng) for answer in answers], axis=1)
-        if self.running_sums:
-            np.cumsum(rows, axis=1, out=rows)
-        return rows
+        return np.cumsum(self.steps.sample(dataset, size, rng), axis=1)
 
 
 # Release of the largest noisy answer, with exponential noise.
@@ -165,7 +144,7 @@ def _noisy_maxima() -> list[Entry]:
 
 def _histograms() -> list[Entry]:
     pair, answers = ([1.0] * FEW, [2.0] + [1.0] * (FEW - 1)), Answers(FEW)
-    right, inverted = NoisyAnswers(CLAIM, 1 / EPSILON), NoisyAnswers(CLAIM, EPSILON)
+    right, inverted = LaplaceOfScale(1 / EPSILON, CLAIM), LaplaceOfScale(EPSILON, CLAIM)
     return [
         entry("histogram", right, pair, _ONE_MOVES, answers, "tight claim; the suite tests the first count only"),
         entry("histogram_eps", inverted, pair, _ONE_MOVES, answers, "noise of scale epsilon instead of 1/epsilon"),

@@ -31,8 +31,6 @@ def claim_from_event(
 ) -> PrivacyProfile:
     """Return the claim that `dp_accounting` derives for an event, never stronger: all rounding enlarges the deltas.
 
-    An event that the accountant does not support, or that is not private, and an unknown relation raise a `ClaimError`.
-
     Parameters
     ----------
     event : dp_accounting.DpEvent
@@ -107,8 +105,7 @@ def pld_from_replay(result: ReplayResult, *, discretization: float = 1e-4, parti
 
     Its ``get_epsilon_for_delta(delta)`` is the budget that these calls spend on this pair and path: at most, as all
     rounding enlarges it. For Laplace, geometric and Gaussian noise the whole loss is composed, for other calls the
-    worst case. A `ClaimError` is raised if the loss of a call is unknown or infinite, also because its noise is added
-    to something that the replay does not know.
+    worst case.
 
     Parameters
     ----------

@@ -79,22 +79,10 @@ class DiffprivlibMechanism(Adapted):
 
     Attributes
     ----------
-    source : DPMachine or callable
-        The mechanism, or a function that creates the mechanism for a dataset.
-    query : callable, optional
-        Maps a dataset to the value that is randomised.
-    output : callable, optional
-        Maps the result of `randomise` to the output.
-    claim : Claim
-        The claim of the mechanism's epsilon and delta.
-    claim_source : str
-        What was read, and the version of the library.
-    adjacency : Adjacency
-        The neighbours.
+    source, query, output
+        As in `from_diffprivlib`.
     seeded : bool
         Whether the noise comes from the audit's generator instead of the library's own source.
-    name : str
-        Name of the class of the mechanism.
     """
 
     library = "diffprivlib"
@@ -104,12 +92,7 @@ class DiffprivlibMechanism(Adapted):
     seeded: bool
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> list[Any]:
-        """Return `size` outputs.
-
-        A function that creates a mechanism with another epsilon or delta than the claim raises a `ClaimError`. If every
-        run raises ValueError, which is how the library rejects values outside the mechanism's domain, a `DatasetError`
-        is raised.
-        """
+        """Return `size` outputs; refuses another budget than the claim, and ValueErrors in every run."""
         is_given = hasattr(self.source, "randomise")
         own = _with_state(self.source if is_given else self._made(dataset), random_state(rng) if self.seeded else None)
         if self.query is not None:
@@ -162,9 +145,6 @@ def from_diffprivlib(
     seeded: bool = True,
 ) -> DiffprivlibMechanism:
     """Return the mechanism with its claim (ε, or ε and δ), ready for `check` and `find_worst_pair`.
-
-    Without an adjacency, the `AdjacencyError` proposes one. An infinite epsilon, or a function without an example,
-    raises a `ClaimError`; another object than a mechanism of diffprivlib a `MechanismError`.
 
     Parameters
     ----------
@@ -268,10 +248,7 @@ def _innermost(machine: Any) -> Any:
 
 
 def _without_state(machine: Any) -> Any:
-    """Return a copy that can be pickled and keeps the kind of its generator.
-
-    The operating system's entropy has no state to copy, so the copy holds the generator's class instead.
-    """
+    """Return a copy that can be pickled: entropy of the operating system, without a state, becomes its class."""
     own = machine.copy()
     if hasattr(own, "parent"):
         own.parent = _without_state(own.parent)
@@ -490,22 +467,10 @@ class DiffprivlibTool(Adapted):
 
     Attributes
     ----------
-    function : callable
-        The tool, or the class of the model.
-    options : mapping
-        Its arguments other than the data.
-    output : callable, optional
-        Maps the result, or the fitted model, to the output.
-    claim : Claim
-        What the accountant charges.
-    claim_source : str
-        What was read, and the version of the library.
-    adjacency : Adjacency
-        The neighbours.
+    function, options, output
+        As in `from_diffprivlib_tool`.
     seeded : bool
         Whether the noise comes from the audit's generator instead of the library's own source.
-    name : str
-        Name of the function or class.
     """
 
     library = "diffprivlib"
@@ -541,9 +506,7 @@ def from_diffprivlib_tool(
     """Return a function of `diffprivlib.tools` or class of `diffprivlib.models` with its accountant's total as claim.
 
     Every run has its own `BudgetAccountant`. The charge on the example is the claim, and every run of the audit must
-    charge the same. A missing adjacency, example or output of a model is an error, as is a tool that rejects the
-    example or charges nothing for it, and options that contain `random_state` or `accountant`, which the audit sets in
-    every run.
+    charge the same.
 
     Parameters
     ----------

@@ -15,7 +15,15 @@ from ...audit.events.outputs import Raised
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Adapted:
-    """A mechanism of another library, with its claim, the source of the claim, and its neighbours."""
+    """A mechanism of another library.
+
+    Attributes
+    ----------
+    claim, claim_source, adjacency
+        Its claim, what the claim was read from with the version of the library, and its neighbours.
+    name : str
+        Name of its class or function.
+    """
 
     library: ClassVar[str]
     claim: Claim
@@ -28,10 +36,7 @@ class Adapted:
 
 
 def imported(module: str, extra: str, dependency: str = "") -> Any:
-    """Return the module; raise a `MissingExtraError` that names the extra of dpaudit if it cannot be imported.
-
-    The error also names a `dependency` of which the module needs a certain version.
-    """
+    """Return the module; raise a `MissingExtraError` that names the extra, and the `dependency`, that it needs."""
     try:
         return import_module(module)
     except ImportError as error:

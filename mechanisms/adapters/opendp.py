@@ -92,8 +92,6 @@ def claim_of(measure: str, d_out: Any, order: float | None = None) -> Claim:
     The measure is named as OpenDP prints it. An unknown one, or a distance that claims nothing, raises a `ClaimError`.
     For a Rényi curve without an `order`, the claim is the privacy profile that all orders together imply.
 
-    Examples
-    --------
     >>> print(claim_of("MaxDivergence", 0.5), claim_of("ZeroConcentratedDivergence", 0.5), sep=", ")
     0.5-DP, 0.5-zCDP
     >>> print(claim_of("Approximate(MaxDivergence)", (1.0, 1e-6)))
@@ -428,12 +426,7 @@ class OpenDPMechanism:
         return _name(self.measurement)
 
     def check_pair(self, x: Any, y: Any, distance: float) -> None:
-        """Raise an `AdjacencyError` if the pair is farther apart in the metric than `distance` times `d_in`.
-
-        A declared relation may hold between datasets that are too far apart in the metric. Nothing is checked if this
-        library has no relation for the metric, or cannot measure the pair. The message gives the `d_in` that the pair
-        needs.
-        """
+        """Raise an `AdjacencyError`, which names the `d_in` needed, if the pair is farther apart than `distance`."""
         metric, d_in = str(self.measurement.input_metric), self.claim.d_in
         own = neighbours_under(metric, d_in)
         try:
@@ -453,11 +446,7 @@ class OpenDPMechanism:
             )
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> list[Any]:
-        """Return `size` outputs of independent invocations on `dataset`.
-
-        A dataset outside the measurement's domain, where it promises nothing, raises a `DatasetError`; a queryable as
-        output, or an invocation that raises while runs are not drawn singly, a `MechanismError`.
-        """
+        """Return `size` outputs of independent invocations; refuses a dataset outside the domain, and a queryable."""
         outputs = _draw(self.measurement, self.draws, _member(self.measurement, dataset), size)
         if outputs and type(outputs[0]).__name__ in ("Queryable", "OdometerQueryable"):
             raise MechanismError(
@@ -484,9 +473,6 @@ def from_opendp(
     draws: Draws = "together",
 ) -> OpenDPMechanism:
     """Return an OpenDP measurement as a mechanism, with the claim of its map and the neighbours of its metric.
-
-    An object that is not a measurement, or cannot be drawn as requested, raises a `MechanismError`; a map that states
-    no claim at `d_in` a `ClaimError`.
 
     Parameters
     ----------

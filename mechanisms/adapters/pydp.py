@@ -79,18 +79,8 @@ class PyDPMechanism(Adapted):
 
     Attributes
     ----------
-    make : callable
-        Returns the object for a block.
-    release : callable
-        Maps the object and a dataset to one output.
-    claim : Claim
-        The claim of the object's epsilon and delta, or the one that was passed.
-    claim_source : str
-        What was read, and the version of the library.
-    adjacency : Adjacency
-        The neighbours.
-    name : str
-        Name of the class of the object.
+    make, release
+        As in `from_pydp`.
     """
 
     library = "PyDP"

@@ -484,9 +484,7 @@ class SubsetDistribution(Distribution):
         return np.where(is_subset, np.where(bits[..., self.value] == 1, having, lacking), -np.inf)
 
     def reduced(self, other: Self) -> tuple[FiniteDistribution, FiniteDistribution]:
-        """Return the distributions of (value in the subset, other's value in it); both distributions are constant on
-        these classes.
-        """
+        """Return the distributions of (value, other value) in the subset, on whose classes both are constant."""
         if self.value == other.value:
             return FiniteDistribution(self.log_shares), FiniteDistribution(other.log_shares)
         joint = [distribution._joint() for distribution in (self, other)]
@@ -602,10 +600,7 @@ def count_transcripts(n_queries: int, cutoff: int) -> int:
 
 
 def quadrature(stops: Floats, longest: float) -> tuple[Floats, Floats]:
-    """Return nodes and weights of Gauss-Legendre between the stops, 24 on each of pieces of at most `longest`.
-
-    The pieces break at the stops, so functions with kinks there are integrated as smooth ones.
-    """
+    """Return Gauss-Legendre nodes and weights: 24 on each piece of at most `longest` between stops, where kinks are."""
     parts = [np.linspace(a, b, math.ceil((b - a) / longest), endpoint=False) for a, b in pairwise(stops)]
     edges = np.concatenate([*parts, stops[-1:]])
     nodes, weights = np.polynomial.legendre.leggauss(24)

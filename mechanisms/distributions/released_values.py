@@ -43,9 +43,7 @@ class MassBelow:
 
     @classmethod
     def of(cls, x: Floats, a: float, b: float) -> MassBelow:
-        """Return the function for numbers x and scales a and b; too many numbers, or too far apart, raise a
-        `DatasetError`.
-        """
+        """Return the function for numbers x and scales a and b; refuses too many numbers, or too far apart."""
         edges = np.unique(np.append(x, 0.0))
         fastest = 1 / a + len(x) / b
         if len(x) > _MOST_ANSWERS or np.ptp(edges) * fastest > _MOST_EXPONENT:

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from ...audit.claims.claim import ApproxDP, PureDP, check_number
+from ...audit.claims.claim import ApproxDP, Claim, PureDP, check_number
 from ...audit.errors import DatasetError
 from ..distributions.distributions import DiscreteDistribution, GaussianDistribution, LaplaceDistribution
 from ..distributions.divergences import NamedByParameters, ScalarDistribution
@@ -18,7 +18,7 @@ from ..noise.gaussian import analytic_gaussian_scale, gaussian_delta
 from ..noise.laplace import GeometricMechanism, LaplaceMechanism, open_uniform
 from ..noise_samplers import Floats, draw_indices, gaussian_on_grid, round_to_grid
 from ..queries import Query, check_count, identity, real_answer
-from .flaw import Flaw, Variant
+from .flaw import PureFlaw, PureVariant
 
 __all__ = [
     "AnswerInTheBranchLaplace", "MixedUniformsLaplace", "ClosedEndLaplace", "VarianceAsScaleGaussian",
@@ -34,7 +34,7 @@ class GaussianOfScale:
     """A real answer plus Gaussian noise of a given standard deviation."""
 
     scale: float
-    claim: ApproxDP
+    claim: Claim
     query: Query = identity
 
     def distribution(self, dataset: Any) -> GaussianDistribution:
@@ -45,8 +45,7 @@ class GaussianOfScale:
 
 
 @dataclass(frozen=True, slots=True)
-class _MiscalibratedGaussian(Variant):
-    epsilon: float
+class _MiscalibratedGaussian(PureVariant):
     delta: float
     sensitivity: float = 1.0
     query: Query = identity
@@ -225,10 +224,9 @@ class RisingDistributionWithAtom(ScalarDistribution):
 
 
 @dataclass(frozen=True, slots=True)
-class _LaplaceByWrongInverse(NamedByParameters, Flaw):
+class _LaplaceByWrongInverse(NamedByParameters, PureFlaw):
     """An answer plus noise from a formula, rounded to the Laplace mechanism's grid."""
 
-    epsilon: float
     sensitivity: float = 1.0
     query: Query = identity
     right = property(lambda t: LaplaceMechanism(t.epsilon, t.sensitivity), doc="The mechanism with the right inverse.")
@@ -377,14 +375,13 @@ class RangedCount:
 
 
 @dataclass(frozen=True, slots=True)
-class RedrawnIntoRange(Variant):
+class RedrawnIntoRange(PureVariant):
     """A count from 0 to `most` with geometric noise, redrawn instead of clamped while out of that range: up to 2ε.
 
     In practice, "truncated" noise is renormalised. The probability of being inside the range depends on the count. The
     bug shows at an end of the range.
     """
 
-    epsilon: float
     most: int = 4
     runs_as = property(lambda t: RangedCount(t.epsilon, t.most, is_redrawn=True))
 
@@ -396,14 +393,13 @@ class RedrawnIntoRange(Variant):
 
 
 @dataclass(frozen=True, slots=True)
-class RangeOfTheRows(Variant):
+class RangeOfTheRows(PureVariant):
     """A noisy count clamped to the exact number of rows, a post-processing that looks at the data: no finite ε.
 
     In practice, a result above the number of rows looks wrong and is clamped to it, or drawn again (`is_redrawn`). The
     bug shows when a row that does not count is added: one more number is possible.
     """
 
-    epsilon: float
     is_redrawn: bool = False
     runs_as = property(lambda t: RangedCount(t.epsilon, None, t.is_redrawn))
     truth = None

@@ -21,7 +21,7 @@ from ..distributions.divergences import Distribution, ReferenceMechanism, check_
 from ..noise.laplace import GeometricMechanism, LaplaceMechanism
 from ..noise_samplers import Floats, grid_step, laplace_on_grid, round_to_grid, standard_laplace
 from ..queries import Query, check_choice, check_count, check_value, real_answer, whole_answer
-from .flaw import Flaw, Variant
+from .flaw import Flaw, PureFlaw, PureVariant, Variant
 from .noise import LaplaceOfScale
 
 __all__ = [
@@ -34,7 +34,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True)
-class LocalSensitivityLaplace(Variant):
+class LocalSensitivityLaplace(PureVariant):
     """The squared number of rows with noise for the sensitivity at the empty dataset: (2m − 1)·ε for up to m rows.
 
     In practice, the sensitivity is measured on the dataset at hand and its neighbours, where the answer moves by 1, and
@@ -42,7 +42,6 @@ class LocalSensitivityLaplace(Variant):
     where the answer moves by 4 instead of 2, and between 1 row and 2, where it moves by 3.
     """
 
-    epsilon: float
     most_rows: int = 2
     runs_as = property(lambda t: LaplaceMechanism(t.epsilon, query=t._squared_rows))
     truth = property(lambda t: PureDP((2 * t.most_rows - 1) * t.epsilon))
@@ -185,7 +184,7 @@ Sampling = Literal["poisson", "none", "first", "fixed", "replacement"]
 
 
 @dataclass(frozen=True, slots=True)
-class SampledTotal(Flaw):
+class SampledTotal(PureFlaw):
     """The sum of a sample of rows in [−1, 1] plus Laplace noise of scale 1/ε, claimed to be ln(1 + rate(e^ε − 1))-DP.
 
     The claim holds under add/remove if each row is in the sample with probability `rate`, independently ("poisson"). It
@@ -196,7 +195,6 @@ class SampledTotal(Flaw):
     Source: Balle, Barthe & Gaboardi (2018).
     """
 
-    epsilon: float
     rate: float
     sampling: Sampling = "poisson"
 
@@ -211,9 +209,7 @@ class SampledTotal(Flaw):
 
     @property
     def truth(self) -> Claim | None:
-        """None for "replacement" and "first", where the loss grows with the rows; for the latter as their order may
-        differ.
-        """
+        """None for "replacement" and "first": the loss grows with the rows, or their order may differ."""
         match self.sampling:
             case "poisson":
                 return self.claim
@@ -264,7 +260,7 @@ def _take_edges(flaw: OverlappingPartCounts | PartCountsForReplace, least: int, 
 
 
 @dataclass(frozen=True, slots=True)
-class OverlappingPartCounts(Variant):
+class OverlappingPartCounts(PureVariant):
     """Counts of intervals that contain both their ends, taken for disjoint parts: 2ε instead of ε.
 
     In practice, BETWEEN includes both ends, so "between 18 and 65" and "between 65 and 120" both count a person of 65.
@@ -273,7 +269,6 @@ class OverlappingPartCounts(Variant):
     `edges` are three or more, in ascending order.
     """
 
-    epsilon: float
     edges: Sequence[float]
     runs_as = property(lambda t: LaplaceOfScale(1.0 / t.epsilon, t.claim, t._counts))
     truth = property(lambda t: PureDP(2 * t.epsilon))
@@ -287,7 +282,7 @@ class OverlappingPartCounts(Variant):
 
 
 @dataclass(frozen=True, slots=True)
-class PartCountsForReplace(Variant):
+class PartCountsForReplace(PureVariant):
     """Counts of disjoint parts at ε each, claimed to be ε-DP for a replaced row, which moves between parts: 2ε.
 
     In practice, "parallel composition is free" is said without naming the adjacency. The bug shows on datasets of equal
@@ -296,7 +291,6 @@ class PartCountsForReplace(Variant):
     `edges`, one or more, cut the numbers into parts (`IntervalOf`).
     """
 
-    epsilon: float
     edges: Sequence[float]
     runs_as = property(lambda t: counts_of_parts(t.epsilon, len(t.edges) + 1, IntervalOf(t.edges)))
     truth = property(lambda t: PureDP(2 * t.epsilon))
@@ -337,13 +331,12 @@ class BesideExact:
 
 
 @dataclass(frozen=True, slots=True)
-class JsonReport(Flaw):
+class JsonReport(PureFlaw):
     """A noisy count as JSON text, with the exact number of rows next to it when `has_rows`: no finite ε.
 
     In practice, a response carries "meta" for debugging: numbers of rows read, skipped or cached.
     """
 
-    epsilon: float
     has_rows: bool = True
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> list[str]:
@@ -353,7 +346,7 @@ class JsonReport(Flaw):
 
 
 @dataclass(frozen=True, slots=True)
-class KeyedCounts(Flaw):
+class KeyedCounts(PureFlaw):
     """Noisy counts of the keys among the rows, as pairs in the order of the keys.
 
     A key that occurs once must appear with probability at most δ, which takes a threshold on the noisy count ("noisy").
@@ -363,7 +356,6 @@ class KeyedCounts(Flaw):
     Source: Korolova, Kenthapadi, Mishra & Ntoulas (2009).
     """
 
-    epsilon: float
     delta: float
     threshold: Threshold = "noisy"
     claim = property(lambda t: ApproxDP(t.epsilon, t.delta))
@@ -394,13 +386,12 @@ class KeyedCounts(Flaw):
 
 
 @dataclass(frozen=True, slots=True)
-class SmallCount(Flaw):
+class SmallCount(PureFlaw):
     """A noisy count, or `instead` where there are fewer than `least` rows: no finite ε.
 
     With `is_noisy` the noisy count is compared with `least` instead of the exact one, and the claim holds.
     """
 
-    epsilon: float
     least: int
     instead: float | None = None
     is_noisy: bool = False
@@ -415,7 +406,7 @@ class SmallCount(Flaw):
 
 
 @dataclass(frozen=True, slots=True)
-class GroupMeans(Flaw):
+class GroupMeans(PureFlaw):
     """Noisy means of the values in each group, NaN for a group without rows: no finite ε.
 
     In practice, 0/0 is NaN in numpy, and a table prints it.
@@ -424,7 +415,6 @@ class GroupMeans(Flaw):
     lists all groups, for any rows. With `is_filled` an empty group counts as a mean of 0 and gets noise.
     """
 
-    epsilon: float
     groups: tuple[Any, ...]
     is_filled: bool = False
     truth = property(lambda t: PureDP(t.epsilon) if t.is_filled else None)

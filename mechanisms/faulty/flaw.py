@@ -57,6 +57,13 @@ class Flaw(ABC):
         """`size` independent outputs: shape (size,) for numbers, (size, k) for rows of k numbers, or a list."""
 
 
+@dataclass(frozen=True, slots=True)
+class PureFlaw(Flaw):
+    """A flaw with an `epsilon`, by default that of its claim."""
+
+    epsilon: float
+
+
 # Base class of flaws that run as a different mechanism from the one they claim to be.
 
 
@@ -91,6 +98,13 @@ class Variant(NamedByParameters, RunsAs, Flaw):
         return self.runs_as.claim
 
 
+@dataclass(frozen=True, slots=True)
+class PureVariant(Variant):
+    """A variant with an `epsilon`, by default that of its claim."""
+
+    epsilon: float
+
+
 # Queries whose answers move by more than their stated sensitivity: sums that wrap or round, and unclipped values.
 #
 # Each is a query for a sound mechanism whose `sensitivity` is that of the query without the bug.
@@ -117,10 +131,7 @@ class ClippedTotal:
 
 @dataclass(frozen=True, slots=True)
 class WrappingTotal:
-    """Sum of whole rows in signed integers of `bits` bits, which wraps around.
-
-    A row of 1 takes 2^(bits − 1) − 1 to −2^(bits − 1): the sensitivity is not the rows' bound but nearly 2^bits.
-    """
+    """Sum of whole rows in signed integers of `bits` bits; a row of 1 moves it by nearly 2^bits where it wraps."""
 
     bits: int = 8
 
@@ -197,10 +208,7 @@ def interval_tree(counts: npt.ArrayLike) -> npt.NDArray[np.int64]:
 
 @dataclass(frozen=True, slots=True)
 class CountsOverTheRange:
-    """Number of rows in each of k equal parts of the range that the rows span.
-
-    A row beyond the others moves the edges, and with them the rows of every part.
-    """
+    """Number of rows in each of k equal parts of the rows' range, which a row beyond the others moves."""
 
     k: int
 

@@ -43,7 +43,7 @@ from ..local.randomised_response import (
 from ..noise.gaussian import GaussianMechanism, VectorGaussianMechanism
 from ..noise_samplers import Integers, draw_indices
 from ..queries import identity
-from .flaw import Flaw, Variant
+from .flaw import Flaw, PureFlaw, PureVariant, Variant
 
 __all__ = [
     "UnclippedLocalGaussian", "TruthAmongTheLies", "BinaryOddsForManyValues", "TwiceExposed", "BiasedCoinResponse",
@@ -56,14 +56,13 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True)
-class UnclippedLocalGaussian(Variant):
+class UnclippedLocalGaussian(PureVariant):
     """A person's value with noise for a domain to which the value is not clipped: no (ε, δ) holds.
 
     In practice, the sensitivity is taken as max − min of the data seen so far, or of what a sensor should deliver, and
     the value is sent unchanged. The bug shows as soon as a value leaves the domain, and more the farther it lies.
     """
 
-    epsilon: float
     delta: float
     domain: Domain
     claim = property(lambda t: ApproxDP(t.epsilon, t.delta))
@@ -100,14 +99,13 @@ class TwiceExposed(Variant):
 
 
 @dataclass(frozen=True, slots=True)
-class TruthAmongTheLies(Variant):
+class TruthAmongTheLies(PureVariant):
     """The value with probability p = e^ε/(e^ε + k − 1), else any of all k values: ln(1 + k e^ε/(k − 1)) instead of ε.
 
     In practice, two descriptions are mixed: "answer truly with probability p, else flip a coin" needs a smaller p, as
     the coin may give the true value too. The bug shows on every pair.
     """
 
-    epsilon: float
     k: int = 2
     right = property(lambda t: RandomisedResponse(t.epsilon, t.k))
     # (p + (1−p)/k) / ((1−p)/k) = 1 + kp/(1−p), and p/(1−p) = e^ε/(k−1).
@@ -115,28 +113,26 @@ class TruthAmongTheLies(Variant):
 
 
 @dataclass(frozen=True, slots=True)
-class BinaryOddsForManyValues(Variant):
+class BinaryOddsForManyValues(PureVariant):
     """The value with the binary probability e^ε/(1 + e^ε) although there are k values: ε + ln(k − 1).
 
     In practice, the code for yes and no is extended to a menu and the formula stays (Kairouz, Bonawitz & Ramage 2016
     give the formula for k values). For k = 2 it is correct.
     """
 
-    epsilon: float
     k: int = 5
     right = property(lambda t: RandomisedResponse(t.epsilon, t.k))
     runs_as = property(lambda t: RandomisedResponse(t.epsilon + math.log(t.k - 1), t.k))
 
 
 @dataclass(frozen=True, slots=True)
-class RedrawnMemo(NamedByParameters, Flaw):
+class RedrawnMemo(NamedByParameters, PureFlaw):
     """Reports of memoised bits whose permanent bits are drawn anew for each report: reports · ε₁ instead of ε∞.
 
     In practice, the permanent bits live in a cache that is lost with every restart or new installation. Every report
     then has independent noise, and the losses add up.
     """
 
-    epsilon: float
     epsilon_first: float
     k: int = 4
     reports: int = 4
@@ -186,13 +182,11 @@ class BiasedCoinResponse(DrawnByItsDistribution, Flaw):
 
 
 @dataclass(frozen=True, slots=True)
-class OnlyYesRandomised(DrawnByItsDistribution, Flaw):
+class OnlyYesRandomised(DrawnByItsDistribution, PureFlaw):
     """Randomised response for a yes, while a no is sent unchanged: no finite ε.
 
     In practice, only the sensitive answer seems to need protection. A yes then always comes from a yes.
     """
-
-    epsilon: float
 
     def distribution(self, dataset: Any) -> FiniteDistribution:
         return (
@@ -201,7 +195,7 @@ class OnlyYesRandomised(DrawnByItsDistribution, Flaw):
 
 
 @dataclass(frozen=True, slots=True)
-class RememberedResponse(Flaw):
+class RememberedResponse(PureFlaw):
     """A person's bits over time, each value randomised once and its response repeated: no finite ε.
 
     In practice, a randomised answer is memoised so that repeated questions gain nothing (Ding, Kulkarni & Yekhanin
@@ -210,7 +204,6 @@ class RememberedResponse(Flaw):
     claim holds.
     """
 
-    epsilon: float
     is_remembered: bool = True
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
@@ -226,14 +219,13 @@ class RememberedResponse(Flaw):
 
 
 @dataclass(frozen=True, slots=True)
-class TrueBitSetTwice(Variant):
+class TrueBitSetTwice(PureVariant):
     """Unary encoding that sets the true bit with probability p but does not clear it: ln(1 + p/(q(1 − p))).
 
     In practice, all k bits are drawn at once as if they were 0, and then the true bit is set to 1 with probability p.
     It is 1 with probability p + (1 − p)q instead of p. For ε = 1, OUE loses 1.551 and SUE 1.680.
     """
 
-    epsilon: float
     k: int = 4
     is_optimised: bool = True
     right = property(lambda t: UnaryEncoding(t.epsilon, t.k))
@@ -245,14 +237,13 @@ class TrueBitSetTwice(Variant):
 
 
 @dataclass(frozen=True, slots=True)
-class OnesNeverCleared(Variant):
+class OnesNeverCleared(PureVariant):
     """Unary encoding that turns 0s into 1s at random but keeps every 1: no finite ε.
 
     In practice, a loop sets the bits that are to be 1 and leaves the others as they are, in the array that holds the
     encoded value. A value whose bit is reported as 0 is then certainly not the true one.
     """
 
-    epsilon: float
     k: int = 4
     right = property(lambda t: UnaryEncoding(t.epsilon, t.k))
     truth = None
@@ -260,14 +251,13 @@ class OnesNeverCleared(Variant):
 
 
 @dataclass(frozen=True, slots=True)
-class HashChosenByTheValue(Flaw):
+class HashChosenByTheValue(PureFlaw):
     """Local hashing whose hash function is chosen by the value: no finite ε.
 
     In practice, the random seed of the hash function is derived from the value, so that a run can be repeated. The seed
     is part of the report, and says which value was hashed.
     """
 
-    epsilon: float
     k: int = 8
     _right = property(lambda t: LocalHashing(t.epsilon, t.k, n_hashes=t.k))
 
@@ -293,14 +283,13 @@ class HashChosenByTheValue(Flaw):
 
 
 @dataclass(frozen=True, slots=True)
-class SubsetInOrder(Flaw):
+class SubsetInOrder(PureFlaw):
     """Subset selection whose list begins with the true value if the set has it: no finite ε.
 
     In practice, the list is built with the kept value in front and sent as it is. A value in another place is then
     certainly not the true one. As a set, the report loses ε; sorting or shuffling the list is right.
     """
 
-    epsilon: float
     k: int = 5
     size: int = 3
     _as_set = property(lambda t: SubsetSelection(t.epsilon, t.k, t.size))

@@ -30,7 +30,7 @@ from ..noise.laplace import (
 )
 from ..noise_samplers import Floats, Integers, grid_step, laplace_on_grid, random_signs, round_to_grid, standard_laplace
 from ..queries import Query, check_choice, check_count, identity, real_answer, whole_answer
-from .flaw import Flaw, Variant, total
+from .flaw import Flaw, PureFlaw, PureVariant, total
 
 __all__ = [
     "UnderstatedSensitivityLaplace", "InvertedScaleLaplace", "PerRowGeometric", "SquaredRatioGeometric",
@@ -45,14 +45,13 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True)
-class PerRowGeometric(Variant):
+class PerRowGeometric(PureVariant):
     """A count with noise for one row, for users with up to `rows_per_user` rows: rows_per_user·ε at user level.
 
     In practice, the unit of privacy is a person while the table has one row per event. The bug shows on neighbours that
     differ by a user with all their rows.
     """
 
-    epsilon: float
     rows_per_user: int = 2
     query: Query = identity
     right = property(lambda t: GeometricMechanism(t.epsilon, sensitivity=t.rows_per_user))
@@ -61,27 +60,25 @@ class PerRowGeometric(Variant):
 
 
 @dataclass(frozen=True, slots=True)
-class SquaredRatioGeometric(Variant):
+class SquaredRatioGeometric(PureVariant):
     """A count with noise of ratio e^{−2ε} instead of e^{−ε}: 2ε instead of ε.
 
     In practice, a factor 2 that belongs below ε, as the sensitivity of a replaced row, is written above it. The bug
     shows on every pair of different counts.
     """
 
-    epsilon: float
     query: Query = identity
     runs_as = property(lambda t: GeometricMechanism(2 * t.epsilon, query=t.query))
 
 
 @dataclass(frozen=True, slots=True)
-class MisprintedTableGeometric(NamedByParameters, Flaw):
+class MisprintedTableGeometric(NamedByParameters, PureFlaw):
     """Geometric noise from a table with one weight too large, by a factor f: ε + ln f instead of ε.
 
     In practice, a table of cumulative probabilities is copied by hand, or an index is off by one at a single place.
     Only one outcome gives it away.
     """
 
-    epsilon: float
     factor: float = 1.1
     place: int = 2
     query: Query = identity
@@ -107,14 +104,13 @@ class MisprintedTableGeometric(NamedByParameters, Flaw):
 
 
 @dataclass(frozen=True, slots=True)
-class HalfNoiseHistogram(Variant):
+class HalfNoiseHistogram(PureVariant):
     """A histogram with noise for an added or removed row, claimed for a replaced row, which changes two counts: 2ε.
 
     In practice, "each row is in one bin only, so the sensitivity is 1" (Dwork & Roth 2014, Example 3.2) is said without
     naming the adjacency. The bug shows on datasets of equal size, one row of which is in another category.
     """
 
-    epsilon: float
     k: int
     noise: Literal["laplace", "geometric"] = "laplace"
     runs_as = property(lambda t: HistogramMechanism(t.epsilon, t.k, noise=t.noise))
@@ -169,14 +165,13 @@ class LaplaceOfScale:
 
 
 @dataclass(frozen=True, slots=True)
-class ConsistentWithTheTotal(Flaw):
+class ConsistentWithTheTotal(PureFlaw):
     """Noisy counts shifted so that they add up to the exact total: no finite ε.
 
     In practice, tables have to "add up", and the total is published elsewhere or thought to be known. The shift is a
     post-processing that looks at the data, and the sum of the outputs is the exact number of rows.
     """
 
-    epsilon: float
     counts: Query = field(default=identity, repr=False)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
@@ -189,7 +184,7 @@ class ConsistentWithTheTotal(Flaw):
 
 
 @dataclass(frozen=True, slots=True)
-class EdgeNoiseForNodes(Variant):
+class EdgeNoiseForNodes(PureVariant):
     """An edge count with noise for one edge, claimed to hide a node: max_degree·ε for nodes of that degree.
 
     In practice, "the graph is private" does not say whether edges or nodes are (Hay, Li, Miklau & Jensen 2009). The bug
@@ -197,7 +192,6 @@ class EdgeNoiseForNodes(Variant):
     holds.
     """
 
-    epsilon: float
     max_degree: int = 3
     right = property(lambda t: EdgeCountMechanism(t.epsilon, NodeNeighbours(), t.max_degree))
     runs_as = property(lambda t: EdgeCountMechanism(t.epsilon))
@@ -213,7 +207,7 @@ class EdgeNoiseForNodes(Variant):
 
 
 @dataclass(frozen=True, slots=True)
-class OneEndDegreeHistogram(Variant):
+class OneEndDegreeHistogram(PureVariant):
     """A degree histogram with noise for one end of an edge, sensitivity 2: 2ε instead of ε.
 
     In practice, one node moves from one count to another, "so two counts change", and the other end is forgotten. The
@@ -221,20 +215,18 @@ class OneEndDegreeHistogram(Variant):
     count that the other enters.
     """
 
-    epsilon: float
     max_degree: int = 3
     runs_as = property(lambda t: DegreeHistogramMechanism(2 * t.epsilon, t.max_degree))
 
 
 @dataclass(frozen=True, slots=True)
-class ClippedAfterNoise(Flaw):
+class ClippedAfterNoise(PureFlaw):
     """A sum with noise for rows in [0, 1], clipped to [0, most] after the noise while the rows are not: no finite ε.
 
     In practice, the bounds are given to the function that does everything, and it clips last. Clipping the output is
     free, but it does not bound what a row may add.
     """
 
-    epsilon: float
     most: float
 
     def __post_init__(self) -> None:
@@ -246,10 +238,9 @@ class ClippedAfterNoise(Flaw):
 
 
 @dataclass(frozen=True, slots=True)
-class _OfAnswer(Flaw):
+class _OfAnswer(PureFlaw):
     """A flaw of noise on one answer."""
 
-    epsilon: float
     query: Query = field(default=identity, repr=False)
 
 
@@ -266,7 +257,7 @@ class NaiveLaplace(_OfAnswer):
 
 
 @dataclass(frozen=True, slots=True)
-class NaiveGaussian(Flaw):
+class NaiveGaussian(PureFlaw):
     """An answer plus Gaussian noise as a double, not rounded, so that the low bits reveal the answer: no useful δ.
 
     In practice, textbooks print this sampler (Jin et al. 2022). As with Laplace noise, the doubles near an answer
@@ -275,7 +266,6 @@ class NaiveGaussian(Flaw):
     Source: Jin, McMurtry, Rubinstein & Ohrimenko (2022), Are we there yet? Timing and floating-point attacks.
     """
 
-    epsilon: float
     delta: float
     query: Query = field(default=identity, repr=False)
     claim = property(lambda t: t.on_grid.claim)
@@ -302,14 +292,13 @@ class SinglePrecisionNoise(_OfAnswer):
 
 
 @dataclass(frozen=True, slots=True)
-class UnderstatedSensitivityLaplace(Variant):
+class UnderstatedSensitivityLaplace(PureVariant):
     """A sum of values in [0, bound] with the sensitivity of a count, 1: ε·bound instead of ε (for bound > 1).
 
     In practice, code for a count is reused for a sum, or the clipping bound is changed in one place only. The bug shows
     on add/remove neighbours that differ by a row at the bound.
     """
 
-    epsilon: float
     bound: float = 2.0
     query: Query = identity
     right = property(lambda t: LaplaceMechanism(t.epsilon, sensitivity=t.bound))
@@ -318,7 +307,7 @@ class UnderstatedSensitivityLaplace(Variant):
 
 
 @dataclass(frozen=True, slots=True)
-class InvertedScaleLaplace(Variant):
+class InvertedScaleLaplace(PureVariant):
     """A count with Laplace noise of scale ε instead of 1/ε: (1/ε)-DP.
 
     In practice, the generator's `scale` is taken for the rate, or for the privacy parameter itself. There is too little
@@ -326,7 +315,6 @@ class InvertedScaleLaplace(Variant):
     al. 2018).
     """
 
-    epsilon: float
     query: Query = identity
     runs_as = property(lambda t: LaplaceMechanism(1.0 / t.epsilon, query=t.query))
 
@@ -436,14 +424,12 @@ class TowardsZeroLaplace(_OfAnswer):
 
 
 @dataclass(frozen=True, slots=True)
-class SeededByTheData(Flaw):
+class SeededByTheData(PureFlaw):
     """A count with Laplace noise from a generator seeded with a hash of the rows: no finite ε.
 
     In practice, answers are cached, or made "sticky", so that averaging repeated answers gains nothing. The output is
     then a function of the rows.
     """
-
-    epsilon: float
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
         rows = sorted(map(repr, rows_of(dataset).elements()))
@@ -452,13 +438,12 @@ class SeededByTheData(Flaw):
 
 
 @dataclass(frozen=True, slots=True)
-class DeviationAsScaleLaplace(Variant):
+class DeviationAsScaleLaplace(PureVariant):
     """Laplace noise of standard deviation 1/ε instead of scale 1/ε: √2·ε.
 
     In practice, noise is specified by its standard deviation, as Gaussian noise is; that of Laplace noise is √2 scales.
     """
 
-    epsilon: float
     query: Query = identity
     runs_as = property(lambda t: LaplaceMechanism(math.sqrt(2) * t.epsilon, query=t.query))
 
@@ -467,7 +452,7 @@ class DeviationAsScaleLaplace(Variant):
 
 
 @dataclass(frozen=True, slots=True)
-class ScaleFromTheData(Flaw):
+class ScaleFromTheData(PureFlaw):
     """An answer plus Laplace noise for a sensitivity that is computed from the dataset: no finite ε.
 
     The tails of two Laplace distributions of different scale diverge, and a sensitivity of 0 means no noise. The
@@ -477,7 +462,6 @@ class ScaleFromTheData(Flaw):
     Source: Nissim, Raskhodnikova & Smith (2007), Smooth sensitivity and sampling in private data analysis.
     """
 
-    epsilon: float
     query: Query = field(repr=False)
     sensitivity: Callable[[Any], float] = field(repr=False)
 
@@ -493,16 +477,17 @@ class ScaleFromTheData(Flaw):
 
 
 @dataclass(frozen=True, slots=True)
-class FlooredScaleMean(Flaw):
+class FlooredScaleMean(PureFlaw):
     """A sum over a noisy count plus noise for a mean of that many rows, of scale at least 1e-12: no finite ε.
 
     In practice, a generator refuses a negative scale, and a clamp silences the error. When the noisy count is negative
     there is no noise, and a single row of 0 gives exactly 0. With `least_count` the count is clamped instead, to 1 or
-    more. The output is then a noisy sum over a noisy count, and ε-DP holds for rows in [0, 1] added or removed.
+    more. The output is then a noisy sum over a noisy count, and ε-DP holds for rows in [0, 1] added or removed. Without
+    `noisy_divisor`, the sum is divided by the exact count, or by 1 if there are no rows.
     """
 
-    epsilon: float
     least_count: float | None = None
+    noisy_divisor: bool = True
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
         rows = np.clip(np.asarray(dataset, dtype=np.float64), 0.0, 1.0)
@@ -510,20 +495,20 @@ class FlooredScaleMean(Flaw):
         count = len(rows) + each * standard_laplace(size, rng)
         if self.least_count is not None:
             count = np.maximum(count, self.least_count)
-        outputs = rows.sum() / count + np.maximum(each / count, 1e-12) * standard_laplace(size, rng)
+        divisor = count if self.noisy_divisor else max(len(rows), 1)
+        outputs = real_answer(np.sum, rows) / divisor + np.maximum(each / count, 1e-12) * standard_laplace(size, rng)
         step = grid_step(each)
         return np.asarray(np.round(outputs / step) * step + 0.0)  # −0 is 0
 
 
 @dataclass(frozen=True, slots=True)
-class SignificantDigitsLaplace(Flaw):
+class SignificantDigitsLaplace(PureFlaw):
     """A noisy count rounded to a grid that depends on the number of digits of the exact count: no finite ε.
 
     In practice, "one significant digit" is that of the exact answer. The grid of a count of d digits has steps of 10^(d
     − 1), so an output that is not a multiple of 10 shows that the count was below 10.
     """
 
-    epsilon: float
     query: Query = field(default=len, repr=False)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
@@ -550,13 +535,14 @@ def spread(rows: npt.ArrayLike) -> float:
 
 
 def mean(rows: npt.ArrayLike) -> float:
-    """Mean of the rows."""
-    return float(np.mean(np.asarray(rows, dtype=np.float64)))
+    """Mean of the rows, 0 if there are none."""
+    values = np.asarray(rows, dtype=np.float64)
+    return float(np.sum(values) / max(len(values), 1))
 
 
 def share_of_a_row(rows: npt.ArrayLike) -> float:
-    """1 over the number of rows: how far a mean of values in [0, 1] moves when one row is replaced."""
-    return 1.0 / len(np.asarray(rows))
+    """1 over the number of rows, at least 1: how far a mean of values in [0, 1] moves when one row is replaced."""
+    return 1.0 / max(len(np.asarray(rows)), 1)
 
 
 def largest_degree(graph: Any) -> float:

@@ -19,7 +19,7 @@ from ..noise.laplace import LaplaceMechanism
 from ..noise_samplers import Fill, Floats, Integers, fill_laplace, pieces, round_to_grid
 from ..queries import Query, candidate_scores, check_count, identity, places_below_leader
 from ..selection import ExponentialMechanism, NoisyThreshold, PostedPriceAuction, ReportNoisyMax, SparseVector, bids_of
-from .flaw import Flaw, Variant
+from .flaw import Flaw, PureFlaw, PureVariant
 
 __all__ = [
     "ExponentialMissingFactorTwo", "HalfSensitivityExponential", "PricesFromTheBids", "NoisyMaxMissingFactorTwo",
@@ -32,14 +32,13 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True)
-class NoisyMaxMissingFactorTwo(Variant):
+class NoisyMaxMissingFactorTwo(PureVariant):
     """Report noisy max with noise of scale Δ/ε, enough for monotone counts only: 2ε instead of ε.
 
     In practice, the saving for counting queries (Dwork & Roth 2014, Claim 3.9) is taken where a row is replaced, or for
     scores that can fall when a row is added. The bug shows where one count rises while the others fall.
     """
 
-    epsilon: float
     sensitivity: float = 1.0
     noise: Literal["laplace", "exponential", "gumbel"] = "laplace"
     counts: Query = identity
@@ -87,7 +86,7 @@ class MaximumLaplaceDistribution(ScalarDistribution):
 
 
 @dataclass(frozen=True, slots=True)
-class NoisyMaxReleasingValue(Variant):
+class NoisyMaxReleasingValue(PureVariant):
     """The largest noisy count released, with noise that suffices for its index: Kε instead of ε for K counts.
 
     In practice, the maximum comes for free with its index and is printed with it (Ding, Wang, Wang, Zhang & Kifer 2018,
@@ -95,7 +94,6 @@ class NoisyMaxReleasingValue(Variant):
     1, as all K noises must be low. The bug shows on counts (0, …, 0) and (1, …, 1), at values below both.
     """
 
-    epsilon: float
     n_candidates: int
     counts: Query = identity
     runs_as = property(lambda t: LargestNoisyCount(1.0 / t.epsilon, t.truth, t.counts, t.n_candidates))
@@ -151,15 +149,13 @@ def largest_noisy(fill: Fill, scores: Floats, scale: float, size: int, rng: np.r
 
 
 @dataclass(frozen=True, slots=True)
-class PricesFromTheBids(NamedByParameters, Flaw):
+class PricesFromTheBids(NamedByParameters, PureFlaw):
     """The exponential mechanism on the prices that were bid: no finite ε.
 
     In practice, the candidates are the names, codes or values that occur in the data, since no other can be best. Each
     probability is right, but an outcome that only one bidder makes possible gives the bidder away. The bug shows on
     bids that differ by one that nobody else made.
     """
-
-    epsilon: float
 
     def distribution(self, dataset: Any) -> DiscreteDistribution:
         """Exact distribution of the price, one of the positive bids."""
@@ -177,7 +173,7 @@ class PricesFromTheBids(NamedByParameters, Flaw):
 
 
 @dataclass(frozen=True, slots=True)
-class ExponentialMissingFactorTwo(Variant):
+class ExponentialMissingFactorTwo(PureVariant):
     """Pr[r] ∝ exp(ε u/Δ) instead of exp(ε u/(2Δ)) for utilities that are not monotone: 2ε instead of ε.
 
     In practice, the 2 is left out, or the saving for monotone utilities is taken where a row is replaced (McSherry &
@@ -185,7 +181,6 @@ class ExponentialMissingFactorTwo(Variant):
     …, −1), K = 50, ε = 1: exact loss 1.880, and .966 with the 2. If only one utility moves, the loss stays below ε.
     """
 
-    epsilon: float
     sensitivity: float = 1.0
     utilities: Query = identity
     runs_as = property(lambda t: ExponentialMechanism(t.epsilon, t.sensitivity, monotone=True, utilities=t.utilities))
@@ -193,7 +188,7 @@ class ExponentialMissingFactorTwo(Variant):
 
 
 @dataclass(frozen=True, slots=True)
-class HalfSensitivityExponential(Variant):
+class HalfSensitivityExponential(PureVariant):
     """The exponential mechanism with half of the utilities' sensitivity: 2ε instead of ε.
 
     In practice, the sensitivity is read off one candidate, or one kind of neighbour, and not taken as the maximum over
@@ -202,7 +197,6 @@ class HalfSensitivityExponential(Variant):
     a single utility that rises among many shows the bug.
     """
 
-    epsilon: float
     sensitivity: float = 1.0
     monotone: bool = False
     utilities: Query = identity
@@ -211,10 +205,9 @@ class HalfSensitivityExponential(Variant):
 
 
 @dataclass(frozen=True, slots=True)
-class _Variant(Variant):
+class _Variant(PureVariant):
     """Parameters, claim and errors of `SparseVector`."""
 
-    epsilon: float
     threshold: float = 0.0
     sensitivity: float = 1.0
     queries: Query = identity
@@ -294,10 +287,9 @@ class SparseVectorWithoutCutoff(_Variant):
 
 
 @dataclass(frozen=True, slots=True)
-class _Selection(DrawnByItsDistribution, Flaw):
+class _Selection(DrawnByItsDistribution, PureFlaw):
     """Index of a candidate, chosen by utilities of sensitivity 1."""
 
-    epsilon: float
     utilities: Query = field(default=identity, repr=False)
 
     def distribution(self, dataset: Any) -> FiniteDistribution:
@@ -357,13 +349,12 @@ class OneNoiseForAll(_Selection):
 
 
 @dataclass(frozen=True, slots=True)
-class WinnerWithExactCount(Flaw):
+class WinnerWithExactCount(PureFlaw):
     """The winner of report noisy max released with its exact count: no finite ε.
 
     In practice, the winner is private, so its row of the table is looked up and shown.
     """
 
-    epsilon: float
     counts: Query = field(default=identity, repr=False)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
@@ -373,14 +364,13 @@ class WinnerWithExactCount(Flaw):
 
 
 @dataclass(frozen=True, slots=True)
-class WinnerWithNoisyCount(Flaw):
+class WinnerWithNoisyCount(PureFlaw):
     """The winner of report noisy max and its noisy count, which spend ε each: 2ε instead of ε.
 
     In practice, ε is a parameter of the program, and each step uses it. With `parts` = 2 each step spends ε/2, and the
     claim holds.
     """
 
-    epsilon: float
     parts: int = 1
     counts: Query = field(default=identity, repr=False)
     truth = property(lambda t: PureDP(max(1.0, 2.0 / t.parts) * t.epsilon))
@@ -404,14 +394,13 @@ class WinnerWithNoisyCount(Flaw):
 
 
 @dataclass(frozen=True, slots=True)
-class TopCandidates(Flaw):
+class TopCandidates(PureFlaw):
     """The k best candidates in order, with Gumbel noise for `charged` of them: (k/charged)·ε instead of ε.
 
     In practice, `argsort` gives k winners as easily as one (Durfee & Rogers 2019). With charged = k the claim holds:
     the mechanism is k exponential mechanisms in sequence, each without the winners so far.
     """
 
-    epsilon: float
     k: int = 2
     charged: int = 1
     utilities: Query = field(default=identity, repr=False)

@@ -19,7 +19,7 @@ from ..synthetic import (
     numbers_from_bins,
     present,
 )
-from .flaw import Flaw
+from .flaw import Flaw, PureFlaw
 
 __all__ = [
     "LearnedCategories", "LearnedRange", "RowsOfTheData", "LeakedRow",
@@ -28,7 +28,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True)
-class LearnedCategories(Flaw):
+class LearnedCategories(PureFlaw):
     """A table with the categories that occur in the data, each with a noisy share: no finite ε.
 
     A category that only one row has is in the table or cannot be. The categories of the data are used "alone",
@@ -38,7 +38,6 @@ class LearnedCategories(Flaw):
     own keys to the declared ones.
     """
 
-    epsilon: float
     categories: tuple[int, ...]
     rows: int
     learned: Literal["alone", "added"] = "alone"
@@ -64,13 +63,12 @@ class LearnedCategories(Flaw):
 
 
 @dataclass(frozen=True, slots=True)
-class RowsOfTheData(Flaw):
+class RowsOfTheData(PureFlaw):
     """A table with as many rows as the data, claimed for added rows: no finite ε.
 
     In practice, the number of rows to draw defaults to the length of the data.
     """
 
-    epsilon: float
     categories: tuple[int, ...]
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> dict[str, Integers]:
@@ -80,14 +78,13 @@ class RowsOfTheData(Flaw):
 
 
 @dataclass(frozen=True, slots=True)
-class LeakedRow(Flaw):
+class LeakedRow(PureFlaw):
     """A table of which one row is a row of the data: no finite ε.
 
     In practice, the generator's buffer is seeded with rows of the data, or rows that could not be synthesised are
     copied.
     """
 
-    epsilon: float
     categories: tuple[int, ...]
     rows: int
 
@@ -107,7 +104,7 @@ class LeakedRow(Flaw):
 
 
 @dataclass(frozen=True, slots=True)
-class SharesOfPresentRows(Flaw):
+class SharesOfPresentRows(PureFlaw):
     """Shares of the rows that are not missing, with noise for shares of all rows: no finite ε for all datasets.
 
     A share of the m present rows of n changes by 1/m where one row changes, and the noise is for 1/n: the loss is n/m
@@ -117,7 +114,6 @@ class SharesOfPresentRows(Flaw):
     length of the column. DataSynthesizer 0.1.13 has this bug.
     """
 
-    epsilon: float
     categories: int
     rows: int
 
@@ -130,14 +126,13 @@ class SharesOfPresentRows(Flaw):
 
 
 @dataclass(frozen=True, slots=True)
-class LearnedRange(Flaw):
+class LearnedRange(PureFlaw):
     """A column of numbers whose bins cut the range between the smallest and the largest number: no finite ε.
 
     In practice, the range is the minimum and the maximum of the data when none is declared, as histogram functions do
     by default.
     """
 
-    epsilon: float
     bins: int = 4
     rows: int = 10
 

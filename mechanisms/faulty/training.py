@@ -85,37 +85,22 @@ Knowledge = Literal["exact", "at least"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingFault:
-    """A mistake in DP-SGD, with the right training and a pair of datasets that shows it.
-
-    Attributes
-    ----------
-    source : str
-        Where the mistake was made or is described, and what that source says.
-    right, wrong : DPSGD, MistakenTraining
-        The training that keeps the claim, and the one that breaks it.
-    loss_on_pair : callable
-        Returns the smallest ε at the claim's δ on this pair, for an observer of every noisy sum (needs dp-accounting).
-    loss_is : {"exact", "at least"}
-        Whether `loss_on_pair` is that ε, up to the grid of its computation, or a lower bound on it.
-    is_unbounded : bool
-        Whether no finite ε holds over all neighbours.
-    runs : int
-        Runs on each dataset with which an audit finds the mistake with seed 0.
-    canaries : DiracCanaries or None
-        Canaries for a run without real records that shows it; None where one run does not.
-    """
+    """A mistake in DP-SGD, with the right training and a pair of datasets that shows it."""
 
     name: str
     cause: str
-    source: str
-    right: DPSGD
-    wrong: MistakenTraining
+    source: str  # where the mistake was made or is described, and what that source says
+    right: DPSGD  # keeps the claim
+    wrong: MistakenTraining  # breaks it
     x: Any
     y: Any
+    # Returns the smallest ε at the claim's δ on this pair, for an observer of every noisy sum (needs dp-accounting).
     loss_on_pair: Callable[[], float]
+    # Whether `loss_on_pair` is that ε, up to the grid of its computation, or a lower bound on it.
     loss_is: Knowledge = "exact"
-    is_unbounded: bool = False
-    runs: int = 4_000
+    is_unbounded: bool = False  # whether no finite ε holds over all neighbours
+    runs: int = 4_000  # runs on each dataset with which an audit finds the mistake with seed 0
+    # Canaries for a run without real records that shows it; None where one run does not.
     canaries: DiracCanaries | None = None
     adjacency = property(lambda t: t.right.adjacency, doc="Relation of the pair and the claim.")
     delta = property(lambda t: float(t.right.claim.delta), doc="δ of the claim.")

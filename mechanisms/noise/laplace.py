@@ -310,11 +310,7 @@ class RareLeakLaplace(ApproxMechanism):
 
 
 def degrees_of(dataset: Any, bound: int | None = None) -> Integers:
-    """Return the degrees of a graph's nodes, shape (n_nodes,); for a directed graph, in-degree plus out-degree.
-
-    As in networkx, a loop adds two to the degree of its node. A dataset that is not a graph, or a degree above `bound`,
-    raises a `DatasetError`.
-    """
+    """Return the degrees of a graph's nodes, shape (n_nodes,), in plus out; as in networkx, a loop adds two."""
     if not is_graph(dataset):
         raise DatasetError(
             f"a dataset of type {type(dataset).__name__} is not a graph; use a networkx.Graph.",

@@ -57,8 +57,6 @@ def dp_sgd_claim(
     deviation on the sum over the clipping norm. Poisson and fixed-size batches need dp-accounting. Where no bound for
     the sampling and these neighbours is known here, a `ClaimError` is raised.
 
-    Examples
-    --------
     >>> print(dp_sgd_claim(FullBatch(), 4.0, 16, delta=None))
     1-GDP
     """
@@ -272,8 +270,6 @@ class WorstCaseTraining:
     of all noisy sums, shape (runs,); the "sums", shape (runs, steps); or the "last" iterate less the first, shape
     (runs,). `delta` is that of the claim and of `seen_epsilon`.
 
-    Examples
-    --------
     >>> case = WorstCaseTraining(noise_multiplier=2.0, steps=4, rate=1.0, seen="last")
     >>> case.seen_epsilon == case.training.claim.epsilon
     True

@@ -31,10 +31,7 @@ class Observer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class NoisySums(Observer):
-    """White box: the noisy sum of every step along a fixed direction, shape (runs, steps), in units of `clip`.
-
-    The direction, one number per parameter, is scaled to norm 1.
-    """
+    """White box: each step's noisy sum along a direction of any norm, shape (runs, steps), in units of `clip`."""
 
     direction: tuple[float, ...] = (1.0,)
     clip: float = 1.0

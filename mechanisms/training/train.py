@@ -98,10 +98,7 @@ class _InEpochs(Sampling):
 
 @dataclass(frozen=True, slots=True)
 class ShuffledBatches(_InEpochs, _OfRows):
-    """In each epoch the `n_rows` records are shuffled and cut into batches of `batch` records.
-
-    With `drop_last`, records that do not fill a batch are left out of the epoch, instead of forming a smaller batch.
-    """
+    """In each epoch the records are shuffled and cut into batches; with `drop_last`, a smaller last one is left out."""
 
     drop_last: bool = False
     per_epoch = property(

@@ -33,12 +33,7 @@ ALARM_RUNS = 5_000  # at most of a right mechanism: a false alarm does not need 
 
 
 def audit(fault, mechanism, alpha, runs):
-    options = {
-        "claim": fault.claim,
-        "adjacency": fault.adjacency,
-        "distance": fault.distance,
-        "floating_point": "ignore",
-    }
+    options = fault.options | {"floating_point": "ignore"}
     return check(mechanism, fault.x, fault.y, runs=runs, alpha=alpha, seed=0, jobs=1, **options)
 
 

@@ -70,16 +70,35 @@ def test_distribution_by_all_orders(utilities):
     np.testing.assert_allclose(m.PermuteAndFlip(1.0).distribution(utilities).probabilities, expected, rtol=1e-13)
 
 
+def mean_over_orders(places):
+    """Log-probability that a candidate's coin says yes and all coins before it say no; their number k is uniform.
+
+    means[i, k] is the mean product of k of the numbers q other than q[i]. With n numbers, the new number q[j] among
+    them, E_k becomes ((n − k) E_k + k q[j] E_{k−1})/n. Nothing is subtracted, so nothing cancels.
+    """
+    q, k = -np.expm1(places), np.arange(len(places))
+    means = np.tile((k == 0).astype(float), (len(q), 1))
+    for j in k:
+        others = k != j
+        n, rows = ((k > j) + j)[others, None], means[others]
+        rows[:, 1:] = ((n - k[1:]) * rows[:, 1:] + k[1:] * q[j] * rows[:, :-1]) / n
+        means[others] = rows
+    return places + np.log(means.mean(axis=1))
+
+
 @pytest.mark.parametrize("monotone", [False, True])
 @pytest.mark.parametrize(
     "utilities", [*UTILITIES, [0.0] * 60, np.linspace(0, 40, 120), [0.0, -1e6, -2.0, -1e300]], ids=range(8)
 )
 def test_noisy_max_is_permute_and_flip_or_the_exponential_mechanism(utilities, monotone):
-    """Ding et al. (2021): one distribution is a mean over orders, the other an integral over the winning noise."""
+    """Ding et al. (2021): the mean over orders is the integral over the winning noise."""
     for kind, noise in ((m.PermuteAndFlip, "exponential"), (m.ExponentialMechanism, "gumbel")):
         distribution = kind(0.8, 0.5, monotone=monotone).distribution(utilities)
         noisy = m.ReportNoisyMax(0.8, 0.5, monotone=monotone, noise=noise).distribution(utilities)
         np.testing.assert_allclose(distribution.log_probabilities, noisy.log_probabilities, rtol=1e-12, atol=1e-12)
+    flips = m.PermuteAndFlip(0.8, 0.5, monotone=monotone)
+    expected = mean_over_orders((np.array(utilities) - max(utilities)) / flips.scale)
+    np.testing.assert_allclose(flips.distribution(utilities).log_probabilities, expected, rtol=1e-12, atol=1e-12)
     flips, exponential = (kind(0.7).distribution(utilities) for kind in (m.PermuteAndFlip, m.ExponentialMechanism))
     gain = (flips.probabilities - exponential.probabilities) @ np.array(utilities)
     assert gain >= -1e-12 * max(1.0, np.abs(utilities).max())  # the expected utility is never lower

@@ -95,10 +95,7 @@ class Counts:
 
 
 def pydp_noise(case: Case | ClosenessCase, change: float, share: float = 1.0) -> Any:
-    """Return PyDP's Laplace or Gaussian mechanism for answers that change by `change` in each partition.
-
-    A share of the noise below 1 comes from a larger epsilon, or from a smaller sensitivity.
-    """
+    """Return PyDP's mechanism for answers that change by `change` in each partition, with a share of its noise."""
     library = import_module("pydp.algorithms.numerical_mechanisms")
     if case.noise == "laplace":
         return library.LaplaceMechanism(case.epsilon / share, case.partitions * change)
@@ -199,10 +196,7 @@ _LARGE = 2.0  # (ε, δ) above which 10,000 runs of a tree could detect no exces
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Audited:
-    """A mechanism with its pair of rows (user, value), its claim for one user, and the runs on each dataset.
-
-    `on` says what is audited. The datasets differ by `users` users, whom y has in addition.
-    """
+    """A mechanism, a pair of rows (user, value) that `users` users differ in, the claim for one, and the runs."""
 
     on: str
     mechanism: Any
@@ -441,10 +435,7 @@ def least_noise_that_passes(case: Case, *, seed: int) -> float:
 
 
 def _cells(case: Case, rows: list[Row], share: float) -> npt.NDArray[np.float64]:
-    """Return the probabilities of the test's cells: multiples of the granularity, to which outputs are rounded.
-
-    Counts are taken from the count of the first dataset, which doubles hold exactly.
-    """
+    """Return the probabilities of the test's cells, multiples of the granularity; counts are from the first's count."""
     is_count = case.file == "count"
     base = sum(case.rows) if is_count else 0.0
     answers = [_clipped(case, values) - base for values in (case.rows, [value for _, value in rows])]

@@ -17,6 +17,7 @@ import pytest
 from scipy import stats
 
 from dpaudit import ApproxDP, GaussianDP, Local, PureDP, Verdict, load
+from dpaudit import mechanisms as m
 from dpaudit.audit.claims.mironov_propositions import ProbabilityPreservation
 from dpaudit.audit.errors import ClaimError, OptionError, UnknownNameError
 from dpaudit.audit.results.statement_result import Point, StatementResult
@@ -36,21 +37,12 @@ from dpaudit.experiments.cases.experiment import (
 from dpaudit.experiments.statements.figures import EVENTS
 from dpaudit.experiments.statements.simulated import blocks, event_counts, outcome_counts, proportion
 from dpaudit.experiments.suite.run_suite import all_experiments, run_experiments
-from dpaudit.mechanisms import (
-    FiniteDistribution,
-    GaussianMechanism,
-    GroupPrivacy,
-    GroupTightMechanism,
-    LaplaceDistribution,
-    LaplaceMechanism,
-    RandomisedResponse,
-)
 
 CASES = {case.name: case for experiment in all_experiments() for case in experiment.cases}
 AUDITS = [case for case in CASES.values() if isinstance(case, AuditCase)]
 QUICK = ("laplace", "E2-two-missing-2", "E7-exact")
 PAIR = (0.0, 1.0)
-GAUSSIAN, LAPLACE = GaussianMechanism(1.0, 0.01), LaplaceMechanism(0.5)
+GAUSSIAN, LAPLACE = m.GaussianMechanism(1.0, 0.01), m.LaplaceMechanism(0.5)
 CLAIMS = [
     NFoldComposition(0.1, 10),
     ProbabilityPreservation(3, 0.2),
@@ -76,7 +68,7 @@ class TestExactParameter:
     @pytest.mark.parametrize("claim", CLAIMS, ids=str)
     def test_it_is_that_of_the_worst_of_all_events(self, claim):
         rng = np.random.default_rng(1)
-        distribution_x, distribution_y = (FiniteDistribution.from_log_weights(rng.normal(size=4)) for _ in range(2))
+        distribution_x, distribution_y = (m.FiniteDistribution.from_log_weights(rng.normal(size=4)) for _ in range(2))
         subsets = np.array(list(itertools.product((False, True), repeat=4)))[1:-1]
         p, q = (subsets @ distribution.probabilities for distribution in (distribution_x, distribution_y))
         worst = max(0.0, claim.parameter_of(p, q).max(), claim.parameter_of(q, p).max())
@@ -84,19 +76,19 @@ class TestExactParameter:
         assert exact_parameter(claim, distribution_x, distribution_x) <= 1e-12
 
     def test_best_events_of_laplace_distributions_are_half_lines(self):
-        distribution_x, distribution_y = LaplaceDistribution(0.0, 2.0), LaplaceDistribution(1.0, 2.0)
+        distribution_x, distribution_y = m.LaplaceDistribution(0.0, 2.0), m.LaplaceDistribution(1.0, 2.0)
         for one, two in ((distribution_x, distribution_y), (distribution_y, distribution_x)):
             p, p_rest, q, q_rest = best_events(one, two)
             assert np.all(p >= q)
             assert np.concatenate([p + p_rest, q + q_rest]) == pytest.approx(1)
             assert math.log(p[0] / q[0]) == pytest.approx(0.5)
         with pytest.raises(OptionError, match="no closed form"):
-            best_events(distribution_x, LaplaceDistribution(0.0, 1.0))
+            best_events(distribution_x, m.LaplaceDistribution(0.0, 1.0))
 
     @pytest.mark.parametrize("bound_on", ["epsilon", "delta"])
     @pytest.mark.parametrize("distance", [2, 5])
     def test_a_claim_attained_at_a_distance_has_its_parameter_per_step(self, distance, bound_on):
-        claim, mechanism = ApproxDP(0.5, 0.01, bound_on=bound_on), GroupTightMechanism(0.5, 0.01)
+        claim, mechanism = ApproxDP(0.5, 0.01, bound_on=bound_on), m.GroupTightMechanism(0.5, 0.01)
         distributions = mechanism.distribution(0), mechanism.distribution(distance)
         assert exact_parameter(claim.group(distance), *distributions) == pytest.approx(claim.parameter, rel=1e-9)
 
@@ -105,7 +97,7 @@ class TestAudits:
     def test_the_exact_parameter_is_per_step_of_the_claim(self):
         case = holds("T1", LAPLACE, (0.0, 3.0), Within("l1"), "note", distance=3, runs=5)
         assert (case.claim, case.exact, case.runs, case.expected) == (PureDP(0.5), 0.5, 5, Verdict.NOT_REFUTED)
-        group = holds("T2", LAPLACE, (0.0, 3.0), Within("l1"), claim=GroupPrivacy(0.5), distance=3)
+        group = holds("T2", LAPLACE, (0.0, 3.0), Within("l1"), claim=m.GroupPrivacy(0.5), distance=3)
         assert group.exact == 1.5
         wrong = fails("T3", GAUSSIAN, PAIR, Within("l2"), claim=ApproxDP(0.7, 0.02, bound_on="delta"))
         assert (wrong.exact, wrong.expected) == (
@@ -124,7 +116,7 @@ class TestAudits:
         assert holds(*place, claim=claim, exact=None).exact is None
 
     @pytest.mark.parametrize(
-        "claim", [ApproxDP(0.0, 0.1), ApproxDP(0.0, 0.1).group(2), GroupPrivacy(0.0, 0.1)], ids=str
+        "claim", [ApproxDP(0.0, 0.1), ApproxDP(0.0, 0.1).group(2), m.GroupPrivacy(0.0, 0.1)], ids=str
     )
     def test_a_bound_on_epsilon_that_is_claimed_to_be_0_is_refused(self, claim):
         with pytest.raises(ClaimError, match=r"^T5: .* is a claim only on delta; use .*bound_on='delta'\)\.$"):
@@ -141,7 +133,7 @@ class TestAudits:
 
 
 def share_of_ones(*, runs, alpha, seed):
-    ones = outcome_counts(RandomisedResponse(1.0), 1, 2, runs, seed=seed)[1]
+    ones = outcome_counts(m.RandomisedResponse(1.0), 1, 2, runs, seed=seed)[1]
     low, high = stats.binom.interval(1 - alpha, runs, ones / runs)
     return StatementResult(
         statement="the truth is told with probability e/(1 + e)",
@@ -154,7 +146,7 @@ def share_of_ones(*, runs, alpha, seed):
     )
 
 
-ONE, HALF = RandomisedResponse(1.0), RandomisedResponse(2.0)
+ONE, HALF = m.RandomisedResponse(1.0), m.RandomisedResponse(2.0)
 FALSE = {"claim": PureDP(1.0), "runs": 4_000}
 RESPONSE = stated(
     "tests",
@@ -211,7 +203,7 @@ def test_a_suite_holds_audits_and_statements_and_their_verdicts_decide(tmp_path)
 
 class TestDrawing:
     def test_blocks_are_whole_seeded_and_of_independent_streams(self):
-        draw = partial(blocks, LaplaceMechanism(1.0), 0.0)
+        draw = partial(blocks, m.LaplaceMechanism(1.0), 0.0)
         first = np.concatenate(list(draw(150_000, seed=1, stream=0)))  # more than a block
         assert len(first) == 150_000
         assert np.array_equal(first, np.concatenate(list(draw(150_000, seed=1, stream=0))))
@@ -220,7 +212,7 @@ class TestDrawing:
             next(draw(0, seed=1, stream=0))
 
     def test_counts_and_outcomes_are_counted(self):
-        response, options = RandomisedResponse(1.0, k=3), {"seed": 5, "stream": 3}
+        response, options = m.RandomisedResponse(1.0, k=3), {"seed": 5, "stream": 3}
         outputs = np.concatenate(list(blocks(response, 2, 150_000, **options)))
         counts = outcome_counts(response, 2, 3, 150_000, **options)
         assert counts.tolist() == [int((outputs == k).sum()) for k in range(3)]

@@ -10,6 +10,7 @@ import pytest
 from scipy import stats
 
 from dpaudit import ApproxDP, Verdict
+from dpaudit import mechanisms as m
 from dpaudit.claims import NFoldComposition
 from dpaudit.experiments.cases.experiment import StatementCase, exact_parameter, select
 from dpaudit.experiments.documents import definition, laplace_composition
@@ -19,18 +20,6 @@ from dpaudit.experiments.documents.exponential_mechanism import centrality, pati
 from dpaudit.experiments.documents.named_mechanisms import SubsetCount, property_counts
 from dpaudit.experiments.statements.figures import EVENTS
 from dpaudit.experiments.suite.run_suite import all_experiments, run_experiments
-from dpaudit.mechanisms import (
-    PUMPKIN_BIDS,
-    DiscreteGaussianDistribution,
-    FiniteDistribution,
-    GroupTightMechanism,
-    PostedPriceAuction,
-    RandomisedResponseFold,
-    Revenue,
-    UpAndDown,
-    exact_epsilon,
-    group_delta,
-)
 from dpaudit.mechanisms.faulty import Variant
 
 EXPERIMENTS = {experiment.id: experiment for experiment in all_experiments()}
@@ -86,10 +75,10 @@ class TestExponential:
         assert [centrality([0, 0, 1, 5], place) for place in (0, 1, 2, 5)] == [-2.0, -1.0, -2.0, -3.0]
         assert patients([("gout",), ("asthma", "gout"), ()], "gout") == 2
         prices = (1.0, 3.0, 3.01, 3.02)
-        assert [revenue(list(PUMPKIN_BIDS), price) for price in prices] == Revenue(prices)(PUMPKIN_BIDS).tolist()
+        assert [revenue(list(m.PUMPKIN_BIDS), price) for price in prices] == m.Revenue(prices)(m.PUMPKIN_BIDS).tolist()
 
     def test_the_best_price_is_that_of_four_pumpkins(self):
-        distribution = PostedPriceAuction(40.0, [cents / 100 for cents in range(1, 501)]).distribution(PUMPKIN_BIDS)
+        distribution = m.PostedPriceAuction(40.0, [cents / 100 for cents in range(1, 501)]).distribution(m.PUMPKIN_BIDS)
         assert distribution.values[distribution.probabilities.argmax()] == 1.0
         ratio = math.exp(40 * (4.0 - 3.01) / (2 * 5.0))
         assert CASES["E5-best-is-1.00"].exact == pytest.approx(ratio / (1 + ratio))
@@ -124,7 +113,7 @@ class TestDefinition:
     def test_groups_lose_more_than_compositions_and_more_delta_than_k_times(self):
         false = CASES["D7-gaussian-k-delta"]
         assert false.claim.delta == pytest.approx(8e-3)
-        forms = [group_delta(EPSILON, 1e-3, 8, form) for form in ("sum", "product")]
+        forms = [m.group_delta(EPSILON, 1e-3, 8, form) for form in ("sum", "product")]
         assert false.claim.delta < false.exact < forms[0] < forms[1]
         composed = CASES["D8-composed-64"]
         assert composed.exact <= definition.composed_epsilon(64) <= 64 * definition.EACH
@@ -168,7 +157,7 @@ class TestRenyi:
         """The exact privacy parameter over all events; 4n mechanisms with a small epsilon break the proposition."""
         claim = NFoldComposition(epsilon, n)
         parameters = {
-            k: exact_parameter(claim, *map(RandomisedResponseFold(epsilon, k * n).distribution, (0, 1)))
+            k: exact_parameter(claim, *map(m.RandomisedResponseFold(epsilon, k * n).distribution, (0, 1)))
             for k in (1, 2, 4)
         }
         assert max(parameters[1], parameters[2]) < epsilon
@@ -178,7 +167,7 @@ class TestRenyi:
         """Values within the thresholds lose less than values beyond, so that the distribution differs from that of the
         fold.
         """
-        search, fold = UpAndDown(0.1, 10), RandomisedResponseFold(0.1, 10)
+        search, fold = m.UpAndDown(0.1, 10), m.RandomisedResponseFold(0.1, 10)
         assert search.distribution(11).log_probabilities == pytest.approx(fold.distribution(1).log_probabilities)
         assert np.abs(search.distribution(4).probabilities - fold.distribution(1).probabilities).max() > 1e-3
         assert CASES["R3-response-adaptive-10"].exact < CASES["R3-response-beyond-10"].exact
@@ -186,12 +175,12 @@ class TestRenyi:
 
 def test_two_deltas_are_exact():
     """Compare with the explicit joint distribution of both bits."""
-    bits = GroupTightMechanism(HALF, 0.05, start=0.05), GroupTightMechanism(HALF / 2, 0.02, start=0.1)
+    bits = m.GroupTightMechanism(HALF, 0.05, start=0.05), m.GroupTightMechanism(HALF / 2, 0.02, start=0.1)
     tables = [[bit.distribution(n).log_probabilities for bit in bits] for n in (1, 2)]
-    distributions = [FiniteDistribution(tuple(map(sum, itertools.product(*table)))) for table in tables]
+    distributions = [m.FiniteDistribution(tuple(map(sum, itertools.product(*table)))) for table in tables]
     case = CASES["L4-two-deltas"]
     assert case.claim == ApproxDP(1.5 * HALF, 0.07)
-    assert case.exact == pytest.approx(exact_epsilon(*distributions, 0.07), rel=1e-9)
+    assert case.exact == pytest.approx(m.exact_epsilon(*distributions, 0.07), rel=1e-9)
 
 
 def discrete_gaussian(sigma, location=0):
@@ -232,7 +221,7 @@ class TestNamed:
         """D_a = a rho for a = 2, 3, 4, and less between integers, by sums over the integers."""
         p, q = discrete_gaussian(1.5), discrete_gaussian(1.5, shift)
         np.testing.assert_allclose(
-            p, np.exp(DiscreteGaussianDistribution(0, 1.5).log_density(np.arange(-20, 21))), rtol=1e-9
+            p, np.exp(m.DiscreteGaussianDistribution(0, 1.5).log_density(np.arange(-20, 21))), rtol=1e-9
         )
         by_order = [np.log(np.sum(p**a * q ** (1 - a))) / (a - 1) / a for a in (2, 3, 4, 1.5)]
         assert by_order[:3] == pytest.approx([CASES[name].exact] * 3, rel=1e-9)

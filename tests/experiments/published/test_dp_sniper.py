@@ -24,9 +24,9 @@ from dpaudit.experiments.published.dp_sniper import (
     entries,
     published_bound,
 )
-from dpaudit.experiments.published.statdp import LargestExponential, NoisyAnswers
+from dpaudit.experiments.published.statdp import LargestExponential, RunningSums
 from dpaudit.mechanisms import SparseVector, exact_epsilon
-from dpaudit.mechanisms.faulty import SparseVectorReleasingValue
+from dpaudit.mechanisms.faulty import LaplaceOfScale, SparseVectorReleasingValue
 from dpaudit.mechanisms.faulty.selection import MaximumLaplaceDistribution
 
 ALARM, RUNS = 1e-8, 20_000
@@ -149,7 +149,7 @@ REFUSED = [
     (lambda: Rappor(f=0.5, report_one=0.1), "inverts them"),
     (lambda: Rappor(f=0.5, n_bits=0), "n_bits=0 is not a number of bits"),
     (lambda: TruncatedGeometric(1e-6), "need random integers up to"),
-    (lambda: NoisyAnswers(CLAIM, 0), "scale=0 is not allowed"),
+    (lambda: LaplaceOfScale(0, CLAIM), "scale=0 is not allowed"),
 ]
 
 
@@ -198,7 +198,8 @@ class TestTruncatedGeometric:
 
 
 def test_running_sums_have_the_losses_of_their_steps():
-    steps, sums = NoisyAnswers(CLAIM, 2.0), NoisyAnswers(CLAIM, 2.0, running_sums=True)
+    steps = LaplaceOfScale(2.0, CLAIM)
+    sums = RunningSums(steps)
     answers, other = (1.0, -2.5, 0.3), (1.0, -1.5, 0.3)
     outputs, again = (one.sample(answers, 1000, np.random.default_rng(1)) for one in (steps, sums))
     assert np.array_equal(np.cumsum(outputs, axis=1), again)

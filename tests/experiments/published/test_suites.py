@@ -11,24 +11,13 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
+from dpaudit import mechanisms as m
 from dpaudit.audit.claims.claim import ApproxDP, PureDP
 from dpaudit.audit.errors import ClaimError, DatasetError
 from dpaudit.audit.procedures.check import check
 from dpaudit.experiments.published import auditorium, ladder, ldp_auditor, statdp
-from dpaudit.experiments.published.auditorium import STEP, BoundedMean, Comparison, ExposedMean, MeanOverExactCount
+from dpaudit.experiments.published.auditorium import STEP, BoundedMean, Comparison
 from dpaudit.experiments.published.ldp_auditor import attack
-from dpaudit.mechanisms import (
-    HadamardResponse,
-    HistogramMechanism,
-    LaplaceDistribution,
-    LocalHashing,
-    RandomisedResponse,
-    SubsetSelection,
-    ThresholdedHistogram,
-    UnaryEncoding,
-    exact_delta,
-    exact_epsilon,
-)
 
 RATIOS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)
 KINDS = ("count", "sum", "mean", "Gaussian count", "Gaussian sum")
@@ -122,28 +111,28 @@ class TestAuditorium:
     )
     def test_sparse_vectors_that_end_with_the_second_answer_above(self, name, epsilon, delta):
         x, y = (auditorium.sparse_vectors(cutoff=2)[name].distribution(rows) for rows in (TWO, THREE))
-        assert x.epsilon_from(y, 0.0) == exact_epsilon(x, y) == AUDITORIUM[name].exact
-        assert exact_epsilon(x, y) == pytest.approx(epsilon, abs=0.005)
-        assert exact_delta(x, y, 1.0) == pytest.approx(delta, abs=5e-5)
+        assert x.epsilon_from(y, 0.0) == m.exact_epsilon(x, y) == AUDITORIUM[name].exact
+        assert m.exact_epsilon(x, y) == pytest.approx(epsilon, abs=0.005)
+        assert m.exact_delta(x, y, 1.0) == pytest.approx(delta, abs=5e-5)
 
     @pytest.mark.parametrize(("name", "delta"), [("svt4", 0.0481), ("svt6", 0.0363)])
     def test_sparse_vectors_that_compare_all_answers(self, name, delta):
         x, y = (auditorium.sparse_vectors(cutoff=8)[name].distribution(rows) for rows in (TWO, THREE))
-        assert exact_delta(x, y, 1.0) == pytest.approx(delta, abs=5e-5)
+        assert m.exact_delta(x, y, 1.0) == pytest.approx(delta, abs=5e-5)
 
     def test_noisy_max_on_equal_counts(self):
         right, wrong = (
             [AUDITORIUM[f"noisy_max_v{k}"].mechanism.distribution(rows) for rows in (TWO, THREE)] for k in (1, 4)
         )
-        assert exact_epsilon(*right) == pytest.approx(0.281, abs=5e-4)
-        assert exact_epsilon(*wrong) == pytest.approx(1.434, abs=5e-4)
-        assert exact_delta(*wrong, 1.0) == pytest.approx(0.176, abs=5e-4)
+        assert m.exact_epsilon(*right) == pytest.approx(0.281, abs=5e-4)
+        assert m.exact_epsilon(*wrong) == pytest.approx(1.434, abs=5e-4)
+        assert m.exact_delta(*wrong, 1.0) == pytest.approx(0.176, abs=5e-4)
 
     def test_no_other_pair_loses_more(self):
         answers = list(itertools.product((0, 1), repeat=2))
         for name in ("svt1", "svt2", "svt4", "svt6"):
             distributions = [AUDITORIUM[name].mechanism.distribution(records) for records in answers]
-            largest = max(exact_epsilon(a, b) for a, b in itertools.combinations(distributions, 2))
+            largest = max(m.exact_epsilon(a, b) for a, b in itertools.combinations(distributions, 2))
             assert largest == pytest.approx(AUDITORIUM[name].exact, rel=1e-12)
 
     @pytest.mark.parametrize(("records", "odd", "last"), [([], 0, 0), ([1], 0, 1), ([0, 1, 0], 1, 0)])
@@ -189,7 +178,10 @@ class TestAuditorium:
 class TestMeans:
     @pytest.mark.parametrize(
         ("mechanism", "rows"),
-        [(MeanOverExactCount(1.0), [0.5, 1.0]), (BoundedMean(0.8, -2.0, 4.0), [4.0, 4.0, 1.0, 7.0, -2.0])],
+        [
+            (AUDITORIUM["non_private_mean_v1"].mechanism, [0.5, 1.0]),
+            (BoundedMean(0.8, -2.0, 4.0), [4.0, 4.0, 1.0, 7.0, -2.0]),
+        ],
     )
     def test_outputs_follow_the_distribution(self, mechanism, rows):
         outputs, distribution = mechanism.sample(rows, 20_000, np.random.default_rng(1)), mechanism.distribution(rows)
@@ -213,13 +205,13 @@ class TestMeans:
         def below(z):
             def integrand(u):
                 density = math.exp(-abs(u - 2) / 2) / 4
-                return density * (float(LaplaceDistribution(1.0, 2.0).cdf(z * u)) if u > 0 else float(1 / u <= z))
+                return density * (float(m.LaplaceDistribution(1.0, 2.0).cdf(z * u)) if u > 0 else float(1 / u <= z))
 
             stops = sorted({-100.0, 0.0, 2.0, 150.0, 1 / z})
             return sum(integrate.quad(integrand, a, b, epsabs=1e-13)[0] for a, b in itertools.pairwise(stops))
 
         outputs, at = (
-            ExposedMean(1.0).sample([0.25, 0.75], 20_000, np.random.default_rng(1)),
+            AUDITORIUM["private_mean"].mechanism.sample([0.25, 0.75], 20_000, np.random.default_rng(1)),
             np.array([-0.4, 0.3, 1.7]),
         )
         assert np.all(outputs % STEP == 0)
@@ -234,7 +226,7 @@ class TestMeans:
 
             def integrand(c):
                 density = math.exp(-abs(c - 5) / scale) / (2 * scale)
-                return density * float(LaplaceDistribution(2.0, scale).sf(t * max(c, 1.0)))
+                return density * float(m.LaplaceDistribution(2.0, scale).sf(t * max(c, 1.0)))
 
             stops = sorted({1.0, 5.0, *([2.0 / t] if t else [])})
             edges = [stops[0] - 60 * scale, *stops, stops[-1] + 60 * scale]
@@ -262,7 +254,7 @@ class TestMeans:
         assert (x.log_density(z) - y.log_density(z)).max() == pytest.approx(entry.exact, rel=1e-9)
 
     def test_parameters_and_rows_out_of_range_are_refused(self):
-        for make in (lambda: ExposedMean(0), lambda: MeanOverExactCount(0), lambda: BoundedMean(1.0, 1.0, 1.0)):
+        for make in (lambda: BoundedMean(0), lambda: BoundedMean(1.0, 1.0, 1.0)):
             with pytest.raises(ClaimError, match="is not allowed"):
                 make()
         for dataset in (3.0, ["one"], [math.nan]):
@@ -297,7 +289,9 @@ def test_the_attack_shows_the_bug_for_small_epsilon_only():
 
 
 @pytest.mark.parametrize(
-    "oracle", [UnaryEncoding(1.0, K), UnaryEncoding(1.0, K, is_optimised=True), ThresholdedHistogram(1.0, K)], ids=str
+    "oracle",
+    [m.UnaryEncoding(1.0, K), m.UnaryEncoding(1.0, K, is_optimised=True), m.ThresholdedHistogram(1.0, K)],
+    ids=str,
 )
 @pytest.mark.parametrize("value", [0, K - 1])
 def test_guesses_from_bits(oracle, value):
@@ -309,15 +303,15 @@ def test_guesses_from_bits(oracle, value):
 
 
 def test_guesses_from_subsets_responses_and_hashes():
-    subset = SubsetSelection(1.0, K, size=2)
+    subset = m.SubsetSelection(1.0, K, size=2)
     sets = np.array([bits for bits in itertools.product((0, 1), repeat=K) if sum(bits) == 2])
     for value, expected in ((0, attack(subset).true_positive), (3, attack(subset).false_positive)):
         assert np.exp(subset.distribution(value).log_density(sets)) @ sets[:, 0] / 2 == pytest.approx(expected)
-    response = attack(RandomisedResponse(1.0, K))
+    response = attack(m.RandomisedResponse(1.0, K))
     assert (response.true_positive, response.false_positive) == pytest.approx(
-        tuple(RandomisedResponse(1.0, K).distribution(0).probabilities[:2])
+        tuple(m.RandomisedResponse(1.0, K).distribution(0).probabilities[:2])
     )
-    hashing, total = LocalHashing(1.0, K, g=3), 0.0
+    hashing, total = m.LocalHashing(1.0, K, g=3), 0.0
     for hashes in itertools.product(range(3), repeat=K):  # all functions, equally likely
         for report in range(3):
             support = [value for value in range(K) if hashes[value] == report] or range(K)
@@ -328,13 +322,13 @@ def test_guesses_from_subsets_responses_and_hashes():
 
 def test_guesses_from_noisy_bits():
     """Of two values, the likelier is the one with the larger bit after clipping to [0, 1]; half of the equals."""
-    distribution_1, distribution_0 = HistogramMechanism(1.0, 2, sensitivity=2).distribution([0]).marginals
+    distribution_1, distribution_0 = m.HistogramMechanism(1.0, 2, sensitivity=2).distribution([0]).marginals
     inside = integrate.quad(lambda bit: np.exp(distribution_1.log_density(bit)) * distribution_0.cdf(bit), 0, 1)[0]
     above = distribution_1.sf(1) * (distribution_0.cdf(1) + distribution_0.sf(1) / 2)
     expected = inside + above + distribution_1.cdf(0) * distribution_0.cdf(0) / 2
-    assert attack(HistogramMechanism(1.0, 2, sensitivity=2)).true_positive == pytest.approx(float(expected))
+    assert attack(m.HistogramMechanism(1.0, 2, sensitivity=2)).true_positive == pytest.approx(float(expected))
 
 
 def test_other_mechanisms_are_refused():
     with pytest.raises(TypeError, match="is not a protocol of LDP-Auditor"):
-        attack(HadamardResponse(1.0, K))
+        attack(m.HadamardResponse(1.0, K))

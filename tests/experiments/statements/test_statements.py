@@ -12,6 +12,7 @@ import pytest
 from scipy import stats
 
 from dpaudit import PureDP, Verdict
+from dpaudit import mechanisms as m
 from dpaudit.audit.claims.claim import claim_at
 from dpaudit.audit.distribution_checks.check_slope import fit_slope
 from dpaudit.audit.errors import DatasetError, OptionError
@@ -42,40 +43,26 @@ from dpaudit.experiments.documents.renyi_proposition import (
     laplace_divergence,
 )
 from dpaudit.experiments.statements.simulated import IsBelow, attained_delta, loss_threshold, noise_scale
-from dpaudit.mechanisms import (
-    ExponentialMechanism,
-    GaussianDistribution,
-    GaussianMechanism,
-    LaplaceDistribution,
-    LaplaceMechanism,
-    NameAndShame,
-    RandomisedResponse,
-    RandomisedResponseFold,
-    ReportNoisyMax,
-    VectorGaussianMechanism,
-    exact_delta,
-    gaussian_loss_tail,
-)
 from dpaudit.mechanisms.faulty import ExponentialMissingFactorTwo, TwiceExposed
 
 ALARM = 1e-8
 CHECK = {"runs": 50_000, "alpha": 1e-6, "seed": 5}
-ONE, FAR = ExponentialMechanism(1.0), ExponentialMechanism(100.0)
-GAUSSIAN, LAPLACE = GaussianMechanism(1.0, 0.01), LaplaceMechanism(0.5)
+ONE, FAR = m.ExponentialMechanism(1.0), m.ExponentialMechanism(100.0)
+GAUSSIAN, LAPLACE = m.GaussianMechanism(1.0, 0.01), m.LaplaceMechanism(0.5)
 HALVES = (0.0, 0.0, 0.0), (1.0, -1.0, 0.0)
-TAIL = gaussian_loss_tail(0.5, GaussianMechanism(0.5, 0.05).scale)
+TAIL = m.gaussian_loss_tail(0.5, m.GaussianMechanism(0.5, 0.05).scale)
 FOLD = 5 * math.log(2 * math.cosh(0.45) / (2 * math.cosh(0.15)))
 ODDS = 1 / (1 + math.exp(-0.5))
 FALSE = [
     partial(loss_halves, ExponentialMissingFactorTwo(1.0), *HALVES, 0.5),
-    partial(fitted_slope, ExponentialMechanism(0.8), (0.0, 2.0, 4.0), 0.3),
+    partial(fitted_slope, m.ExponentialMechanism(0.8), (0.0, 2.0, 4.0), 0.3),
     partial(more_often, ONE, (0.0, 1.0, 2.0), 1, 2),
     partial(number_exposed, TwiceExposed(0.1), 5, 0.1),
-    partial(nobody_exposed, NameAndShame(0.1), 5, 0.9**5 + 0.05),
-    partial(loss_tail, GaussianMechanism(0.5, 0.05), 1.3 * TAIL, 1.0),
+    partial(nobody_exposed, m.NameAndShame(0.1), 5, 0.9**5 + 0.05),
+    partial(loss_tail, m.GaussianMechanism(0.5, 0.05), 1.3 * TAIL, 1.0),
     partial(noise_scale, GAUSSIAN, 0.0, 1.15 * GAUSSIAN.scale),
     partial(noise_scale, GAUSSIAN, 0.0, GAUSSIAN.scale / 1.15),
-    partial(cdf_distance, LaplaceMechanism(1.0), LAPLACE, 0.0),
+    partial(cdf_distance, m.LaplaceMechanism(1.0), LAPLACE, 0.0),
     partial(utility_tail, ONE, levels(1, 1), 2.0, (0.0, 2.0), 1),
 ]
 TRUE = [  # and with how many runs
@@ -83,11 +70,11 @@ TRUE = [  # and with how many runs
     (partial(fitted_slope, ONE, (0.0, 1.0, 3.0), 0.5), 400),
     (partial(more_often, ONE, (1.0, 1.0, 2.0), 0, 1), 400),
     (partial(candidate_probability, ONE, (0.0, 1.0), 1, ODDS, ODDS), 400),
-    (partial(number_exposed, NameAndShame(0.1), 5, 0.1), 400),
-    (partial(nobody_exposed, NameAndShame(0.1), 5, 0.9**5), 400),
+    (partial(number_exposed, m.NameAndShame(0.1), 5, 0.1), 400),
+    (partial(nobody_exposed, m.NameAndShame(0.1), 5, 0.9**5), 400),
     (partial(noise_scale, GAUSSIAN, 0.0, GAUSSIAN.scale), 50),
     (partial(cdf_distance, LAPLACE, LAPLACE, 0.0), 500),
-    (partial(divergence, RandomisedResponseFold(0.3, 5), 0, 1, 2.0, FOLD), 2_000),
+    (partial(divergence, m.RandomisedResponseFold(0.3, 5), 0, 1, 2.0, FOLD), 2_000),
     (partial(posterior_ratio, independent_rows(0.7), 0.7), 5_000),
     (partial(posterior_ratio, equal_rows(1.0), 2.0), 5_000),
 ]
@@ -96,7 +83,7 @@ FEW = [
     (partial(more_often, FAR, (0.0, 0.0, 9.0), 0, 1), 10),
     (partial(loss_halves, FAR, (0.0, 0.0, 9.0), (1.0, 0.0, 9.0), 50.0), 10),
     (partial(utility_tail, FAR, (0.0, 9.0), 100.0, (1.0,), 1), 10),
-    (partial(attained_delta, GaussianMechanism(1.0, 1e-5), 0.0, 1.0), 10_000),
+    (partial(attained_delta, m.GaussianMechanism(1.0, 1e-5), 0.0, 1.0), 10_000),
     (partial(cdf_distance, LAPLACE, LAPLACE, 0.0), 500),
     (partial(nobody_exposed, TwiceExposed(5e-4), 20, 0.99), 1),
     (partial(posterior_ratio, independent_rows(1.0), 1.0), 1),
@@ -128,7 +115,7 @@ def test_statements_without_counts_are_inconclusive(measure, runs):
 class TestExponential:
     def test_halves_cover_the_parts_of_the_exact_loss(self):
         """Intervals cover ±1/scale for the numerators and the ratio of the weights' sums for the normaliser."""
-        x, y, mechanism = (0.0, 0.0, 1.0, 0.0), (1.0, -1.0, 0.0, 0.0), ExponentialMechanism(1.5)
+        x, y, mechanism = (0.0, 0.0, 1.0, 0.0), (1.0, -1.0, 0.0, 0.0), m.ExponentialMechanism(1.5)
         own, normaliser = mechanism.loss_parts(x, y)
         points = loss_halves(mechanism, x, y, 0.75, **CHECK).points
         assert [point.at.split()[-1] for point in points] == ["normaliser", "-1", "+1"]
@@ -141,7 +128,7 @@ class TestExponential:
     def test_the_slope_is_that_of_the_multinomial_likelihood(self):
         """The score Σ n_r (u_r − mean under the fit) is zero, and the curvature determines the width."""
         u = np.array([0.0, 0.5, 2.0, 3.5])
-        result = fitted_slope(ExponentialMechanism(0.8), tuple(u), 0.4, **CHECK)
+        result = fitted_slope(m.ExponentialMechanism(0.8), tuple(u), 0.4, **CHECK)
         fit, *pairs = result.points
         odds = np.array([math.exp(pair.estimate * (low - u[-1])) for pair, low in zip(pairs, u, strict=False)])
         counts = CHECK["runs"] * np.array([*odds, 1.0]) / (odds.sum() + 1)  # slopes of pairs are odds of the best
@@ -167,7 +154,7 @@ class TestExponential:
 
     def test_a_nonlinear_curve_is_refuted_at_its_average_slope(self):
         """With exponential noise the fitted slope alone would not refute linearity."""
-        u, noisy = (0.0, 1.0, 2.0, 3.0), ReportNoisyMax(2.0, noise="exponential")
+        u, noisy = (0.0, 1.0, 2.0, 3.0), m.ReportNoisyMax(2.0, noise="exponential")
         result = fitted_slope(noisy, u, fitted_slope(noisy, u, 1.0, **CHECK).points[0].estimate, **CHECK)
         assert not result.points[0].is_outside
         assert result.is_refuted
@@ -194,11 +181,11 @@ class TestExponential:
 class TestGaussian:
     def test_the_attained_delta_counts_the_best_half_line(self):
         """Compare with a count of the same outputs on the half-line where the density ratio exceeds e^ε."""
-        mechanism, runs = GaussianMechanism(0.7, 0.02), 50_000
+        mechanism, runs = m.GaussianMechanism(0.7, 0.02), 50_000
         point = attained_delta(mechanism, 0.0, 1.0, runs=runs, alpha=1e-3, seed=4).points[0]
         edge = 0.5 - 0.7 * mechanism.scale**2
         assert loss_threshold(0.0, 1.0, mechanism.scale, 0.7) == pytest.approx(edge)
-        shares = [float(GaussianDistribution(mean, mechanism.scale).cdf(edge)) for mean in (0, 1)]
+        shares = [float(m.GaussianDistribution(mean, mechanism.scale).cdf(edge)) for mean in (0, 1)]
         assert shares[0] - math.exp(0.7) * shares[1] == pytest.approx(0.02, rel=1e-8)
         assert point.lower < point.low == 0.02 == point.high < point.upper
         # The width is that of two Clopper-Pearson intervals at the expected counts.
@@ -209,7 +196,7 @@ class TestGaussian:
 
     @pytest.mark.parametrize(
         ("mechanism", "dataset", "n_coordinates"),
-        [(GAUSSIAN, 3.0, 1), (VectorGaussianMechanism(1.0, 0.01), (1.0, -2.0, 1e5), 3)],
+        [(GAUSSIAN, 3.0, 1), (m.VectorGaussianMechanism(1.0, 0.01), (1.0, -2.0, 1e5), 3)],
         ids=["number", "vector"],
     )
     def test_the_noise_scale_has_the_chi_square_interval(self, mechanism, dataset, n_coordinates):
@@ -226,10 +213,10 @@ class TestGaussian:
         for threshold in (best, best - 0.1, best + 0.1):
             bit = IsBelow(GAUSSIAN, threshold)
             p, q = (float(GAUSSIAN.distribution(answer).cdf(threshold)) for answer in (0.0, 1.0))
-            deltas.append(exact_delta(bit.distribution(0.0), bit.distribution(1.0), 1.0))
+            deltas.append(m.exact_delta(bit.distribution(0.0), bit.distribution(1.0), 1.0))
             assert deltas[-1] == pytest.approx(p - math.e * q, rel=1e-9)
         assert deltas[0] == pytest.approx(
-            exact_delta(GAUSSIAN.distribution(0.0), GAUSSIAN.distribution(1.0), 1.0), rel=1e-9
+            m.exact_delta(GAUSSIAN.distribution(0.0), GAUSSIAN.distribution(1.0), 1.0), rel=1e-9
         )
         assert max(deltas[1:]) < deltas[0]
         bits, outputs = (each.sample(0.0, 1000, np.random.default_rng(1)) for each in (bit, GAUSSIAN))
@@ -244,7 +231,7 @@ class TestDefinition:
             assert point.lower < value < point.upper
 
     def test_the_loss_tail_is_the_gaussian_tail(self):
-        mechanism = GaussianMechanism(0.5, 0.05)
+        mechanism = m.GaussianMechanism(0.5, 0.05)
         exact = stats.norm.sf(0.5 * mechanism.scale - 0.5 / mechanism.scale)
         assert pytest.approx(exact, rel=1e-9) == TAIL
         point = loss_tail(mechanism, exact, exact, runs=100_000, alpha=1e-9, seed=2).points[0]
@@ -252,10 +239,10 @@ class TestDefinition:
 
     def test_exposed_people_are_binomial(self):
         """Counts of 0 to 4 people exposed are within exact limits of the distribution."""
-        counts, runs = exposed_counts(NameAndShame(0.3), 4, 20_000, seed=3), 20_000
+        counts, runs = exposed_counts(m.NameAndShame(0.3), 4, 20_000, seed=3), 20_000
         distribution = stats.binom(runs, stats.binom(4, 0.3).pmf(range(5)))
         assert np.all((distribution.ppf(1e-9) <= counts) & (counts <= distribution.isf(1e-9)))
-        result = number_exposed(NameAndShame(0.1), 5, 0.1, runs=20_000, alpha=1e-9, seed=1)
+        result = number_exposed(m.NameAndShame(0.1), 5, 0.1, runs=20_000, alpha=1e-9, seed=1)
         assert result.verdict is Verdict.NOT_REFUTED
         assert [point.at for point in result.points] == ["mean", "Pr[0]", "Pr[1]", "Pr[2 or more]"]
         assert result.points[0].low == pytest.approx(0.5)
@@ -274,7 +261,7 @@ class Fixed:
 class TestLaplace:
     def test_the_distance_of_given_outputs(self):
         """Compare four outputs with SciPy; NaN counts as above every number."""
-        measure = partial(cdf_distance, right=LaplaceMechanism(1.0), dataset=0.0, runs=4, alpha=0.5, seed=0)
+        measure = partial(cdf_distance, right=m.LaplaceMechanism(1.0), dataset=0.0, runs=4, alpha=0.5, seed=0)
         outputs = (-1.0, 0.5, 0.5, 2.0)
         (point,) = measure(Fixed(outputs)).points
         assert point.estimate == pytest.approx(stats.kstest(outputs, "laplace").statistic, rel=1e-12)
@@ -285,18 +272,18 @@ class TestLaplace:
 
     def test_exact_distances_have_closed_forms(self):
         """1 − e^{−d/2} for a shift of d scales; 1/8 for scales 1 and 2, where e^{−z} = e^{−z/2}/2 at z = 2 ln 2."""
-        shifted = exact_distance(LaplaceDistribution(0.0, 1.0), LaplaceDistribution(1.0, 1.0), -39.5, 40.5)
+        shifted = exact_distance(m.LaplaceDistribution(0.0, 1.0), m.LaplaceDistribution(1.0, 1.0), -39.5, 40.5)
         assert shifted == pytest.approx(1 - math.exp(-0.5), rel=1e-6)
-        wider = exact_distance(LaplaceDistribution(0.0, 1.0), LaplaceDistribution(0.0, 2.0), -40, 40)
+        wider = exact_distance(m.LaplaceDistribution(0.0, 1.0), m.LaplaceDistribution(0.0, 2.0), -40, 40)
         assert wider == pytest.approx(1 / 8, rel=1e-4)
-        found = cdf_distance(LaplaceMechanism(1.0), LAPLACE, 0.0, runs=20_000, alpha=ALARM, seed=1).points[0]
+        found = cdf_distance(m.LaplaceMechanism(1.0), LAPLACE, 0.0, runs=20_000, alpha=ALARM, seed=1).points[0]
         assert found.lower < wider < found.upper
 
 
 class TestRenyi:
     @pytest.mark.parametrize(
         ("mechanism", "exact"),
-        [(RandomisedResponseFold(0.3, 5), FOLD), (LaplaceFold(0.3, 5), laplace_divergence(LaplaceFold(0.3, 5), 2.0))],
+        [(m.RandomisedResponseFold(0.3, 5), FOLD), (LaplaceFold(0.3, 5), laplace_divergence(LaplaceFold(0.3, 5), 2.0))],
         ids=["response", "laplace"],
     )
     def test_the_divergence_is_a_lower_bound_near_the_truth(self, mechanism, exact):
@@ -310,8 +297,8 @@ class TestRenyi:
         """Each pair of intervals holds the exact (q, p) of one half-line."""
         claim = NFoldComposition(0.1, 10)
         measure = partial(events_of_all_sizes, x=0, y=1, claim=claim, alpha=ALARM, seed=2)
-        result = measure(RandomisedResponseFold(0.1, 10), runs=50_000)
-        p, q = (np.asarray(RandomisedResponseFold(0.1, 10).distribution(bit).cdf(np.arange(11))) for bit in (0, 1))
+        result = measure(m.RandomisedResponseFold(0.1, 10), runs=50_000)
+        p, q = (np.asarray(m.RandomisedResponseFold(0.1, 10).distribution(bit).cdf(np.arange(11))) for bit in (0, 1))
         on_y, on_x = result.points[::2], result.points[1::2]
         assert len(on_y) == len(on_x) >= 5
         for two, one in zip(on_y, on_x, strict=True):
@@ -320,14 +307,14 @@ class TestRenyi:
             assert two.allowed == "nothing stated"
         assert on_y[0].estimate < 0.02 < 0.4 < on_y[-1].estimate
         assert result.verdict is Verdict.NOT_REFUTED
-        assert measure(RandomisedResponseFold(0.1, 90), runs=100_000).verdict is Verdict.REFUTED
+        assert measure(m.RandomisedResponseFold(0.1, 90), runs=100_000).verdict is Verdict.REFUTED
         with pytest.raises(OptionError, match="gave only one output on 1, so no event can be chosen"):
-            measure(RandomisedResponse(40.0), runs=10)
+            measure(m.RandomisedResponse(40.0), runs=10)
 
     def test_the_sum_of_clipped_answers_is_the_privacy_loss(self):
         """The log density ratio of a row of answers is ε(n − 2·sum), a function of the sum."""
         answers = np.random.default_rng(1).normal(scale=3, size=(200, 7))
-        loss = sum(sign * LaplaceDistribution(at, 1 / 0.3).log_density(answers) for sign, at in ((1, 0.0), (-1, 1.0)))
+        loss = sum(sign * m.LaplaceDistribution(at, 1 / 0.3).log_density(answers) for sign, at in ((1, 0.0), (-1, 1.0)))
         assert loss.sum(axis=1) == pytest.approx(0.3 * (7 - 2 * np.clip(answers, 0, 1).sum(axis=1)), abs=1e-12)
 
     @pytest.mark.parametrize(
@@ -342,7 +329,7 @@ class TestRenyi:
     def test_a_laplace_fold_of_one_is_a_clipped_laplace_answer(self):
         outputs, distribution = (
             LaplaceFold(0.5, 1).sample(1, 20_000, np.random.default_rng(1)),
-            LaplaceDistribution(1.0, 2.0),
+            m.LaplaceDistribution(1.0, 2.0),
         )
         counts = [np.sum(outputs == 0), np.sum(outputs == 1), np.sum(outputs <= 0.5)]
         limits = stats.binom(
