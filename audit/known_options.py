@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
@@ -63,7 +65,7 @@ def with_known_options(more: Mapping[str, Any] | None = None) -> Callable[[Calla
     ``**options``. A call with another name, or with more values by place than the function takes, is an
     `UnknownOptionError`. An argument whose name has a rule in `options.RULES` reaches the function as the rule reads
     it. None is allowed where it is the default; then the option has the value of `settings`, if these set it. A seed
-    with a default may be None, too.
+    with a default may be None, too. The result of an audit keeps the call in its environment.
 
     >>> @with_known_options()
     ... def audit(mechanism, *, alpha=0.05):
@@ -101,11 +103,85 @@ def with_known_options(more: Mapping[str, Any] | None = None) -> Callable[[Calla
             unset = (option for option in shared if kwargs.get(option) is None)
             values |= {option: found for option in unset if (found := setting(option)) is not None}
             placed: Any = [read(*each) for each in zip(by_place, args, strict=False)]
-            return function(*placed, **values)
+            result = function(*placed, **values)
+            _record(result, name, dict(zip(by_place, args, strict=False)) | values, defaults)
+            return result
 
         return call
 
     return decorated
+
+
+# The call that was made, as Python: a report prints it, so that the audit can be repeated.
+
+_NOT_REPEATED = frozenset({"progress", "on_interim", "on_round", "store"})  # no number of a result depends on them
+_SHOWN = frozenset({"claim", "adjacency", "output", "noise", "ignore", "guesses", "method"})
+"""Options without a rule whose values are printed; others, such as datasets and answers, may be private."""
+_LONGEST = 300  # characters of a value
+_PARTS = (
+    ast.Expression, ast.Call, ast.Name, ast.Load, ast.Constant, ast.keyword, ast.Tuple, ast.List, ast.Dict, ast.UnaryOp,
+    ast.USub,
+)  # fmt: skip
+
+
+def is_call(text: str) -> bool:
+    """Return whether a text is one call of a function of the library, which holds constants, names and constructors.
+
+    Examples
+    --------
+    >>> is_call("check(noisy, x, y, claim=ApproxDP(1.0, 1e-05))"), is_call("check(exec('…'), x, y)"), is_call("exec(x)")
+    (True, False, False)
+    """
+    try:
+        tree = ast.parse(text, mode="eval")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]  # the outermost first
+    if not isinstance(tree.body, ast.Call) or not all(isinstance(node, _PARTS) for node in ast.walk(tree)):
+        return False
+    called, *inner = (node.func.id if isinstance(node.func, ast.Name) else "" for node in nodes)
+    is_known = called.startswith("check_") or called in ("check", "find_worst_pair")
+    return is_known and all(name == "float" or name[:1].isupper() for name in inner)
+
+
+def _record(result: Any, function: str, given: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:
+    """Keep the call in the environment of an audit's result; that of a search replaces that of its audit."""
+    result = result.audit if hasattr(type(result), "audit") else result
+    if not hasattr(type(result), "environment"):
+        return
+    if "seed" in defaults:
+        given = {**given, "seed": result.seed}  # also one that was drawn
+    if defaults.get("runs", 0) is None and all(given.get(name) is None for name in ("runs", "detect", "seconds")):
+        given = {**given, "runs": setting("runs")}
+    parts = []
+    for name, default in defaults.items():
+        if name in _NOT_REPEATED or name not in given:
+            continue
+        value, is_by_place = (
+            given[name],
+            default is inspect.Parameter.empty and name not in ("claim", "noise", "answer"),
+        )
+        if is_by_place or name == "seed" or not _is_same(value, default):
+            text = _in_python(name, value)
+            parts.append((not is_by_place, text if is_by_place else f"{name}={text}"))
+    call = f"{function}({', '.join(text for _, text in sorted(parts, key=lambda part: part[0]))})"
+    if is_call(call):
+        result.environment["call"] = call
+
+
+def _is_same(value: Any, default: Any) -> bool:
+    """Whether a value is the default; arrays and the like are not compared."""
+    return value is default or (type(value) in (bool, int, float, str, tuple) and value == default)
+
+
+def _in_python(name: str, value: Any) -> str:
+    """Return a value as Python, or its name: that of a function of a module, or that of the option."""
+    if inspect.isfunction(value) and value.__qualname__ == value.__name__ and value.__name__.isidentifier():
+        return value.__name__
+    if name not in RULES and name not in _SHOWN:
+        return name
+    text = re.sub(r"(?<![\w'\"])(inf|nan)(?![\w'\"])", r"float('\1')", repr(value))
+    return text if len(text) <= _LONGEST and is_call(f"check({text})") else name
 
 
 def unknown_option(

@@ -246,7 +246,7 @@ def _terminated_as_ctrl_c() -> Iterator[None]:
 def _write(run: SuiteRun, folder: Path) -> None:
     """Write the reports of the audits and the coverage, and print the outcome."""
     from ..audit.files import write_atomically
-    from ..reports.formats.results_files import results_file
+    from ..reports.formats.sarif import results_file
     from .library_suites.coverage import (
         counts_text,
         coverage_markdown,

@@ -9,8 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .figures.plot import kinds_of, plot
-    from .figures.svg_figure import save_figures
+    from .figures.plot import kinds_of, plot, save_figures
     from .formats.privacy_card import privacy_card, privacy_card_markdown
     from .formats.sarif import sarif
     from .pages.html_page import PageCell, PageTable, html
@@ -23,7 +22,7 @@ _WHERE = {
     "markdown": "pages.markdown_page", "junit": "pages.junit_and_csv", "csv": "pages.junit_and_csv",
     "table": "plain_text", "lines": "plain_text", "sarif": "formats.sarif",
     "privacy_card": "formats.privacy_card", "privacy_card_markdown": "formats.privacy_card",
-    "plot": "figures.plot", "kinds_of": "figures.plot", "save_figures": "figures.svg_figure",
+    "plot": "figures.plot", "kinds_of": "figures.plot", "save_figures": "figures.plot",
 }  # fmt: skip
 
 __all__ = [

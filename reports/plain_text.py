@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import enum
 import math
 import unicodedata
 from collections import Counter
@@ -13,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from ..audit.claims.claim import GroupClaim
 from ..audit.extras import require
 from ..audit.health.findings import HealthCheck
-from ..audit.printing import rounded_down, verdict_text
-from ..audit.records.suite import Checked, Entry, Suite, seconds
+from ..audit.printing import counted, rounded_down, verdict_text
+from ..audit.records.suite import Checked, Entry, SideCheck, Suite, seconds
 from ..audit.results.audit_result import AuditResult, SequentialResult
 from ..audit.results.canary_result import CanaryResult
 from ..audit.results.result import Result
@@ -24,15 +25,45 @@ from ..audit.results.verdict import Verdict
 if TYPE_CHECKING:
     from rich.table import Table
 
-MARKS = {Verdict.REFUTED: "✖", Verdict.NOT_REFUTED: "■", Verdict.INCONCLUSIVE: "◆"}
-"""A shape for each verdict, because colour alone would exclude some readers."""
 
-READING_ORDER = (Verdict.REFUTED, Verdict.INCONCLUSIVE, Verdict.NOT_REFUTED)
-COLOUR: Final = {Verdict.REFUTED: "#D55E00", Verdict.NOT_REFUTED: "#0072B2", Verdict.INCONCLUSIVE: "#757575"}
-"""The colour of a verdict in figures, tables and cards, and in shades of each theme on pages.
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How a verdict looks in every format: a shape, because colour alone would exclude some readers, and one hue."""
 
-Okabe & Ito (2008): distinct for readers with any colour vision. The grey is legible on white and on black.
+    mark: str
+    marker: str  # of matplotlib, in the same shape
+    colour: str  # in terminals, cards and figures: a contrast of 4.5 with white and with black, within 0.1
+    fill: str  # of areas in figures
+    light: str  # on pages: a contrast of at least 6
+    dark: str  # on pages in the dark: a contrast of at least 7
+    style: str  # name in the style sheet of pages
+
+
+LOOKS: Final = {
+    Verdict.REFUTED: Look("✖", "X", "#C25500", "#F2B88F", "#A63D00", "#FF9D5C", "refuted"),
+    Verdict.INCONCLUSIVE: Look("◆", "D", "#767676", "#D0D0D0", "#5A5A5A", "#C4C4C4", "inconclusive"),
+    Verdict.NOT_REFUTED: Look("■", "s", "#0079BD", "#9CCBE8", "#005B8F", "#7CC4F2", "not-refuted"),
+}
+"""The look of each verdict, in reading order.
+
+Hues of Okabe & Ito (2008), which are distinct for readers with any colour vision.
 """
+READING_ORDER: Final = tuple(LOOKS)
+_ALIKE: Final = {
+    "DIFFERENT": Verdict.REFUTED, "EXCESS": Verdict.REFUTED, "SHOWN": Verdict.NOT_REFUTED,
+    "BOUNDED": Verdict.NOT_REFUTED, "UNDETERMINED": Verdict.INCONCLUSIVE,
+}  # fmt: skip
+
+
+def alike(name: str) -> Verdict:
+    """Return the verdict of an audit that looks like a verdict of this name, of a comparison or a replay, say."""
+    return _ALIKE.get(name) or Verdict[name]
+
+
+def marked(verdict: enum.Enum) -> str:
+    """Return the words of a verdict after its mark."""
+    return f"{LOOKS[alike(verdict.name)].mark} {verdict.value}"
+
 
 _SYMBOLS = {"epsilon": "ε", "delta": "δ", "mu": "μ", "rho": "ρ"}
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})  # controls, bidi overrides, lone surrogates, …
@@ -54,16 +85,33 @@ def number(value: float | None) -> str:
     return f"{value:,.0f}" if 9999.5 <= abs(value) < 1e9 else f"{value:.4g}"
 
 
-def counted(n: int, noun: str) -> str:
-    """``1 audit``, ``2,000 audits``, ``3 canaries``."""
-    if n != 1:
-        noun = f"{noun[:-1]}ies" if noun.endswith("ry") else f"{noun}s"
-    return f"{n:,} {noun}"
-
-
 def symbol(parameter_name: str) -> str:
     """Return the Greek letter of a claim's parameter, or its name if it has none."""
     return _SYMBOLS.get(parameter_name, parameter_name)
+
+
+def outcome(check: SideCheck) -> str:
+    """``✖ excess``, or ``✖ excess, as expected`` if a test expects this verdict."""
+    return f"{LOOKS[alike(check.verdict)].mark} {check.word}{', as expected' * check.is_expected}"
+
+
+def spelled(text: str) -> str:
+    """Return a text for the terminal, where results print ``epsilon >= 1.2`` and not ``ε ≥ 1.2``."""
+    for name, letter in _SYMBOLS.items():
+        text = text.replace(letter, name)
+    return text.replace("≥", ">=")
+
+
+def duration(seconds: float | None) -> str:
+    """Format a time as ``12 ms``, ``3.2 s``, ``1 min 15 s`` or ``1 h 7 min``; None as "–"."""
+    if seconds is None:
+        return "–"
+    if seconds < 59.95:
+        return f"{1000 * seconds:.3g} ms" if seconds < 0.9995 else f"{seconds:.3g} s"
+    (large, small), units = divmod(round(seconds), 60), ("min", "s")
+    if large >= 60:
+        (large, small), units = divmod(round(seconds / 60), 60), ("h", "min")
+    return f"{large:,} {units[0]} {small} {units[1]}"
 
 
 def visible(text: str, limit: int = 500) -> str:
@@ -367,7 +415,7 @@ def table(suite: Suite) -> Table:
     drawn.add_column("audit", overflow="fold", min_width=10)
     drawn.add_column("claim", overflow="fold", min_width=8, max_width=12)
     drawn.add_column("verdict", min_width=14, no_wrap=True)
-    for heading in ("bound", "exact\nvalue", "detectable\nexcess", "runs", "seconds"):
+    for heading in ("bound", "exact\nvalue", "detectable\nexcess", "runs", "time"):
         drawn.add_column(heading, justify="right", overflow="fold")
     drawn.add_column("expectation", overflow="fold", max_width=12)
     for entry in suite.entries:
@@ -375,12 +423,12 @@ def table(suite: Suite) -> Table:
         drawn.add_row(
             Text(visible(entry.name, 60)),
             Text(visible(stated(result), 80)),
-            Text(f"{MARKS[result.verdict]} {result.verdict.value}", style=f"bold {COLOUR[result.verdict]}"),
-            Text(found(result)),
-            Text(exact_text(entry)),
+            Text(marked(result.verdict), style=f"bold {LOOKS[result.verdict].colour}"),
+            Text(spelled(found(result))),
+            Text(spelled(exact_text(entry))),
             Text(detectable_text(result)),
             Text(size(result)),
-            Text(number(seconds(result))),
+            Text(duration(seconds(result))),
             Text(expectation(entry), style="" if entry.is_met else "bold red"),
         )
     return drawn

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 from collections import Counter
 from collections.abc import Iterable
@@ -12,7 +14,7 @@ import numpy as np
 
 from ..errors import DatasetError
 from ..events.leaves import stated_number
-from ..events.named_parts import is_tensor
+from ..events.named_parts import column_of, columns_of_table, is_column, is_default, is_tensor, label_text, printed
 from ..printing import counted
 from .contents import hold_the_same
 from .rows import (
@@ -28,6 +30,7 @@ from .rows import (
 
 _FILE: Final = re.compile(r"\.(csv|tsv|txt|json|jsonl|parquet|feather|pkl|npy|npz|xlsx?)(\.gz)?$", re.IGNORECASE)
 _LOOKED_AT = 100  # values that are read
+_MOST_ROWS = 60  # of a data frame, as pandas prints
 
 
 def summarise(dataset: Any) -> str:
@@ -43,7 +46,7 @@ def summarise(dataset: Any) -> str:
     if dataset is None or isinstance(dataset, (bool, int, float, np.generic)):
         return f"a single {type(dataset).__name__}"
     if is_frame(dataset) or is_frame_of_columns(dataset):
-        return f"data frame of {len(dataset)} rows, {len(dataset.columns)} columns"
+        return f"data frame of {counted(len(dataset), 'row')}, {counted(len(dataset.columns), 'column')}"
     columns = columns_by_name(dataset)
     if columns is not None:
         return f"dictionary of {counted(len(columns), 'column')}, {counted(len(next(iter(columns.values()))), 'row')}"
@@ -56,6 +59,30 @@ def summarise(dataset: Any) -> str:
         return f"{name} of {len(dataset)}"
     except Exception:  # not a collection, or a collection without a length, such as a sparse matrix
         return name
+
+
+def contents_in_words(dataset: Any) -> str:
+    """Return the contents of a dataset: of a data frame as CSV with a line of names, of anything else on one line.
+
+    Examples
+    --------
+    >>> contents_in_words(np.ones((2, 2)))
+    'array([[1., 1.], [1., 1.]])'
+    """
+    if not (is_frame(dataset) or is_frame_of_columns(dataset)):
+        text = printed(column_of(dataset).tolist() if is_column(dataset) else dataset)
+        return " ".join(text.split()) if "\n" in text else text
+    first, index = dataset[:_MOST_ROWS], getattr(dataset, "index", None)
+    columns = [(label_text(key), column_of(column).tolist()) for key, column in columns_of_table(first)]
+    if index is not None and not is_default(index):
+        columns.insert(0, (label_text(index.name or ""), first.index.tolist()))
+    table = io.StringIO(newline="")
+    lines = csv.writer(table, lineterminator="\n")
+    lines.writerow(name for name, _ in columns)
+    for row in zip(*(values for _, values in columns), strict=True):
+        lines.writerow(value if isinstance(value, str) else printed(value) for value in row)
+    more = len(dataset) - len(first)
+    return table.getvalue().rstrip("\n") + f"\n… {counted(more, 'more row')}" * (more > 0)
 
 
 def is_empty(dataset: Any) -> bool:

@@ -14,10 +14,11 @@ import ipaddress
 import math
 import numbers
 import pathlib
+import re
 import uuid
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from types import BuiltinFunctionType, FunctionType
@@ -294,6 +295,9 @@ _TEXT = frozenset({str})
 _COMPARED = 64  # outputs of a class with which each different one is compared, which takes about 10 µs
 
 
+_CELL = re.compile(r"(.*)\[(\d+)\]", re.DOTALL)  # the name of a column and the number of a row
+
+
 @dataclass(frozen=True, slots=True)
 class Form:
     """What all records of an audit have in common, and the names of their columns; no names if there is nothing.
@@ -306,6 +310,7 @@ class Form:
 
     names: tuple[str, ...] = field(default=(), compare=False)
     structure: Any = None
+    numbered: tuple[str, ...] = field(default=(), compare=False, repr=False)  # the names with the numbers of rows
     keys: tuple[str, ...] | None = field(default=None, init=False, compare=False, repr=False)
     """The keys of a dictionary of leaves by texts, which is read at once; None for another structure."""
 
@@ -313,6 +318,10 @@ class Form:
         entries = self.structure.entries if type(self.structure) is Dictionary else ()
         if entries and all(type(key) is str and inner is Mark.LEAF for key, inner in entries):
             object.__setattr__(self, "keys", tuple(key for key, _ in entries))
+
+    def agreed(self, other: Form) -> Form:
+        """Return the form with names of rows that another one, of the outputs on the other dataset, has too."""
+        return self if self.names == other.names else replace(self, names=self.numbered or self.names)
 
     def values_of(self, output: Any) -> tuple[Any, ...] | None:
         """Return the columns of a plain output of this form; None for any other output."""
@@ -376,15 +385,40 @@ def _read(structure: Any, output: Any, found: list[Any]) -> bool:
 def form_of(outputs: Iterable[Any]) -> Form:
     """Return the form that all outputs have; one without names if there is none."""
     form: Form | None = None
+    constant: tuple[Any, ...] = ()  # the texts and whole numbers of the columns that never varied
     for output in outputs:
         found = _form_of_one(output)
         if found is None or (form is not None and found != form):
             return Form()
-        if form is None:
-            if found.values_of(plain_output(output, "it")) is None:
+        if form is None or any(value is not None for value in constant):
+            values = found.values_of(plain_output(output, "it"))
+            if values is None:
                 return Form()
-            form = found
-    return Form() if form is None else form
+            keys = tuple(value if type(value) in (str, int) else None for value in values)
+            before = keys if form is None else constant
+            constant = tuple(a if a == b else None for a, b in zip(keys, before, strict=True))
+        form = form or found
+    return Form() if form is None else replace(form, names=_by_group(form.names, constant), numbered=form.names)
+
+
+def _by_group(names: tuple[str, ...], constant: tuple[Any, ...]) -> tuple[str, ...]:
+    """Name the rows of a table by its columns of texts that never vary, or a first one of such integers: age[Oslo]."""
+    cells = [_CELL.fullmatch(name) for name in names]
+    columns: dict[str, dict[str, Any]] = {}
+    for cell, value in zip(cells, constant, strict=False):
+        if cell is not None:
+            columns.setdefault(cell[1], {})[cell[2]] = value
+    keys = [name for name, rows in columns.items() if all(type(value) is str for value in rows.values())]
+    if not keys and columns and all(type(value) is int for value in next(iter(columns.values())).values()):
+        keys = [next(iter(columns))]
+    rows = columns[keys[0]] if keys else ()
+    labels = {row: ".".join(label_text(columns[key].get(row, "")) for key in keys) for row in rows}
+    if len(set(labels.values())) < len(labels) or any(row not in labels for rows in columns.values() for row in rows):
+        return names
+    return shown_names(
+        name if cell is None or cell[1] in keys else f"{cell[1]}[{labels[cell[2]]}]"
+        for name, cell in zip(names, cells, strict=True)
+    )
 
 
 def form_of_block(raw: Any) -> Form:

@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, Any
 from ..claims.claim import Claim, ClaimAtDistance, as_claim, claim_at
 from ..clock import now
 from ..datasets.adjacency import AddRemove, Adjacency, Replace, UserLevel, as_adjacency, on_tuples
-from ..datasets.description import difference_and_rows, is_empty, notes_on_texts, summarise
+from ..datasets.description import contents_in_words, difference_and_rows, is_empty, notes_on_texts, summarise
 from ..errors import ClaimError, DatasetError, OptionError
 from ..events.features import noting_left_out
-from ..events.named_parts import printed
 from ..floating_point_errors import with_own_arithmetic
 from ..health.dataset_checks import take_snapshot
 from ..health.findings import checks_to_ignore
@@ -481,5 +480,5 @@ def _pair(x: Any, y: Any, adjacency: Adjacency | None, distance: float, is_check
         adjacency="declared neighbours by the caller" if adjacency is None else str(adjacency),
         unit="" if adjacency is None else adjacency.unit,
         distance=distance,
-        contents=(printed(x), printed(y)) if keep else None,
+        contents=(contents_in_words(x), contents_in_words(y)) if keep else None,
     )

@@ -205,7 +205,7 @@ def _given(xs: Any, ys: Any, name: str) -> tuple[Form, list[Outputs]]:
         both = _comparable(both, name)
     sizes = [_size(values, name) for values in both]
     forms = [form_of_block(values) for values in both]
-    form = forms[0] if forms[0] == forms[1] else Form()
+    form = forms[0].agreed(forms[1]) if forms[0] == forms[1] else Form()
     outputs = [as_outputs(values, size, name, form) for values, size in zip(both, sizes, strict=True)]
     hashes = HashCheck()
     for values, side in zip(both, outputs, strict=True):

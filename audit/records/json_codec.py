@@ -10,7 +10,7 @@ import json
 import math
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import UnionType
@@ -36,7 +36,6 @@ from ..inference.guess_test import Guesses
 from ..portfolio.floating_point_leaks import FloatingPointLeak
 from ..printing import shorten
 from ..results.audit_result import (
-    AuditResult,
     FixedSizeResult,
     InterimAnalysis,
     OtherDirection,
@@ -45,10 +44,12 @@ from ..results.audit_result import (
 )
 from ..results.bin_result import BinCounts
 from ..results.canary_result import CanaryResult, ScoreSketch
+from ..results.equivalence_result import EquivalenceResult
+from ..results.result import Result
 from ..results.statement_result import Point, Series, StatementResult
 from ..results.verdict import Verdict
 from ..sampling.object_identity import Provenance
-from .suite import Accepted, Checked, Entry, Recount, ReplayRow, ReplayTable, Suite, Topic
+from .suite import Accepted, Checked, Entry, Recount, ReplayRow, ReplayTable, SideCheck, Suite, Topic, side_check
 
 SCHEMA = 8
 """Version of the file format, the only one that is read."""
@@ -85,9 +86,8 @@ TYPES: dict[str, type[Any]] = {
         features.Statistics, leaves.Leaves, leaves.Summaries, leaves.KeyedValues, text_columns.TextColumn,
         text_columns.TextColumns, Counts, Guesses, OtherDirection, DivergenceTest, Pair, Provenance, Finding,
         InterimAnalysis, BinCounts, FloatingPointLeak, events.Sketch, FixedSizeResult, SequentialResult, Point, Series,
-        StatementResult,
-        CanaryGuesses, CanaryTest, ScoreSketch, CanaryResult, Recount, Accepted, ReplayRow, ReplayTable, Entry, Topic,
-        Suite, Raised, Dictionary, Foreign, Opaque,
+        StatementResult, CanaryGuesses, CanaryTest, ScoreSketch, CanaryResult, Recount, Accepted, ReplayRow,
+        ReplayTable, SideCheck, Entry, Topic, Suite, Raised, Dictionary, Foreign, Opaque,
     )
 }  # fmt: skip
 ENUMS: dict[str, type[enum.Enum]] = {"Verdict": Verdict, "HealthCheck": HealthCheck, "Mark": Mark}
@@ -239,13 +239,14 @@ def _check_depth(body: Any) -> None:
         raise ValueError(f"objects nested more than {_DEEPEST} deep")
 
 
-def save(results: Suite | Checked | Mapping[str, Checked], path: AnyPath) -> None:
+def save(results: Suite | Result | Mapping[str, Any] | Sequence[Any], path: AnyPath) -> None:
     """Write a suite, a single result or several named results to a JSON file that `load` reads, atomically.
 
     Parameters
     ----------
-    results : Suite, result of an audit or a statement, or mapping of str to results
-        What to write; names of a mapping become those of the entries.
+    results : Suite, result, sequence of results, or mapping of str to results
+        What to write: results of audits, statements, replays, comparisons of versions and searches for a sensitivity.
+        Names of a mapping become those of the entries.
     path : str or path
         File to write. An existing file is replaced only when the new one is complete.
 
@@ -281,23 +282,8 @@ def save(results: Suite | Checked | Mapping[str, Checked], path: AnyPath) -> Non
     'refuted'
     """
     target = path_of(path)
-    if isinstance(results, (AuditResult, CanaryResult)):
-        results = _suite_of({results.mechanism: results}, f"Audit of {results.mechanism}")
-    elif isinstance(results, StatementResult):
-        results = _suite_of({results.quantity: results}, results.statement)
-    held = results.values() if isinstance(results, Mapping) else [results]
-    kinds = sorted({type(one).__name__ for one in held if not isinstance(one, Checked)})
-    if isinstance(results, Mapping) and not kinds:
-        names = list(results)
-        if others := [name for name in names if not isinstance(name, str)]:
-            raise RecordError(f"name={others[0]!r} of a result is not text; name each result by a text.")
-        more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED + 1 else ""
-        results = _suite_of(results, f"Audits of {', '.join(names[:_MOST_NAMED] if more else names)}{more}")
     if not isinstance(results, Suite):
-        raise RecordError(
-            f"results of type {' or '.join(kinds)} cannot be saved; pass an AuditResult (of a search, its .audit), "
-            'several by name as {"count": result, …}, or a Suite(title=…, entries=(Entry(name=…, result=…), …)).'
-        )
+        results = _suite_of(results)
     try:
         content = to_json(results)
         from_json(content)
@@ -306,10 +292,42 @@ def save(results: Suite | Checked | Mapping[str, Checked], path: AnyPath) -> Non
     write_atomically(target, content.encode())
 
 
-def _suite_of(results: Mapping[str, Checked], title: str) -> Suite:
-    """A suite with the current time in its environment."""
-    entries = tuple(Entry(name=name, result=result) for name, result in results.items())
-    return Suite(title=title, entries=entries, environment={"saved": this_moment()})
+def _suite_of(results: Any) -> Suite:
+    """A suite of one or several results, with the current time in its environment."""
+    several = list(results) if isinstance(results, (list, tuple)) else [results]
+    named = list(results.items()) if isinstance(results, Mapping) else [(_name_of(one), one) for one in several]
+    if kinds := sorted({type(one).__name__ for _, one in named if not _is_kept(one)}):
+        raise RecordError(
+            f"results of type {' or '.join(kinds)} cannot be saved; pass an AuditResult (of a search, its .audit), "
+            'several by name as {"count": result, …}, or a Suite(title=…, entries=(Entry(name=…, result=…), …)).'
+        )
+    if others := [name for name, _ in named if not isinstance(name, str)]:
+        raise RecordError(f"name={others[0]!r} of a result is not text; name each result by a text.")
+    names = [name for name, _ in named]
+    more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED + 1 else ""
+    title = f"Audits of {', '.join(names[:_MOST_NAMED] if more else names)}{more}"
+    checks = tuple(side_check(name, one) for name, one in named if not isinstance(one, Checked))
+    if not isinstance(results, (Mapping, list, tuple)):
+        what = checks[0].kind.capitalize() if checks else "Audit"
+        title = results.statement if isinstance(results, StatementResult) else f"{what} of {names[0]}"
+    return Suite(
+        title=title,
+        entries=tuple(Entry(name=name, result=one) for name, one in named if isinstance(one, Checked)),
+        checks=checks,
+        environment={"saved": this_moment()},
+    )
+
+
+def _is_kept(result: Any) -> bool:
+    return isinstance(result, (*get_args(Checked), EquivalenceResult)) or hasattr(type(result), "in_suite")
+
+
+def _name_of(result: Any) -> str:
+    """The name of a result without another name: of its mechanism, quantity, query or versions."""
+    if isinstance(result, EquivalenceResult):
+        return f"{result.old} and {result.new}"
+    known = (getattr(result, name) for name in ("mechanism", "quantity", "query") if hasattr(type(result), name))
+    return str(next(known, type(result).__name__))
 
 
 def this_moment() -> str:

@@ -42,6 +42,11 @@ def merge(suites: Sequence[Suite], names: Sequence[str]) -> Suite:
         title=f"{len(suites):,} files of results: {', '.join(names)}",
         entries=_named_apart(suites, names),
         topics=_topics(suites, names),
+        checks=tuple(
+            replace(check, name=f"{name}: {check.name}")
+            for suite, name in zip(suites, names, strict=True)
+            for check in suite.checks
+        ),
         environment={
             "merged": [
                 {"file": name, "title": suite.title, "environment": suite.environment}

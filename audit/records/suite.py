@@ -14,9 +14,11 @@ from ..events.events import Event
 from ..extras import require
 from ..inference.event_test import Counts
 from ..inference.multiplicity import holm
+from ..printing import rounded_down, rounded_up
 from ..results.audit_result import AuditResult, ClaimResult
 from ..results.canary_result import CanaryResult
 from ..results.equivalence_result import EquivalenceResult
+from ..results.result import Result
 from ..results.statement_result import StatementResult
 from ..results.verdict import Verdict, least_beside
 
@@ -140,6 +142,45 @@ class ReplayTable:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SideCheck:
+    """A check that bounds no privacy parameter: a replay, a comparison of two versions, a search for a sensitivity.
+
+    Attributes
+    ----------
+    name, kind, subject : str
+        Name in the suite; "replay", "equivalence" or "sensitivity"; what was checked.
+    verdict : str
+        The name of its verdict, such as "EXCESS".
+    word : str
+        The verdict as it is printed, such as "excess".
+    claim, found : str
+        What was claimed, and the number found, such as "loss 2"; empty if there is none.
+    lines : tuple of str
+        The sentences of the printed result.
+    seed : int
+    alpha : float
+        0 for a check that is not random.
+    replay : ReplayTable, optional
+        The calls of a replay.
+    is_expected : bool
+        Whether a test expects this verdict.
+    """
+
+    name: str
+    kind: str
+    subject: str
+    verdict: str
+    word: str
+    claim: str
+    found: str
+    lines: tuple[str, ...]
+    seed: int
+    alpha: float = 0.0
+    replay: ReplayTable | None = None
+    is_expected: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
     """An audit or a checked statement in a suite, with its expectation.
 
@@ -243,6 +284,8 @@ class Suite:
     entries : tuple of Entry
     topics : tuple of Topic
         Experiments of the entries.
+    checks : tuple of SideCheck
+        Replays, comparisons of versions and searches for a sensitivity.
     environment : dict
         Timings, paths, machine, command line: everything that may differ between two runs with the same seed.
     """
@@ -250,6 +293,7 @@ class Suite:
     title: str
     entries: tuple[Entry, ...]
     topics: tuple[Topic, ...] = ()
+    checks: tuple[SideCheck, ...] = ()
     environment: dict[str, Any] = field(default_factory=dict, compare=False)
 
     def adjusted_pvalues(self) -> tuple[float, ...]:
@@ -378,6 +422,23 @@ def _row(entry: Entry, adjusted: float) -> dict[str, Scalar]:
 
 _OF_A_SUITE = ("name", "experiment", "expected", "is_met", "exact", "accepted", "adjusted_pvalue")
 _OF_VERSIONS = ("old", "new", "dataset", "margin", "lower", "upper", "estimate", "scope", "alpha", "runs", "seed")
+
+
+def side_check(name: str, result: Any, *, is_expected: bool = False) -> SideCheck:
+    """Return what a suite keeps of a replay, a comparison of two versions or a search for a sensitivity."""
+    common: dict[str, Any] = {
+        "name": name, "verdict": result.verdict.name, "word": result.verdict.value, "seed": result.seed,
+        "is_expected": is_expected,
+        "lines": (result.headline, *result.details) if isinstance(result, Result) else tuple(str(result).splitlines()),
+    }  # fmt: skip
+    if isinstance(result, EquivalenceResult):
+        distance = f"distance in [{rounded_down(result.lower):g}, {rounded_up(result.upper):g}]"
+        return SideCheck(
+            kind="equivalence", subject=f"{result.old} and {result.new}", claim=f"margin {result.margin:.4g}",
+            found="" if result.findings else distance, alpha=float(result.alpha), **common,
+        )  # fmt: skip
+    own: dict[str, Any] = result.in_suite()
+    return SideCheck(**own, **common)
 
 
 def flat(result: Checked | EquivalenceResult) -> dict[str, Scalar]:

@@ -488,6 +488,16 @@ class ReplayResult:
             sentence=self.sentence, seed=self.seed, rows=tuple(rows), n_calls=len(self.calls), remarks=remarks
         )
 
+    def in_suite(self) -> dict[str, Any]:
+        """Return what a suite of results says of the replay, beside its verdict and its lines."""
+        return {
+            "kind": "replay",
+            "subject": self.mechanism,
+            "claim": "" if self.claim is None else str(self.claim),
+            "found": loss_words(self.loss),
+            "replay": self.tabulated(),
+        }
+
     def table(self) -> str:
         """Return the calls as text, a line each: place, distribution on x, move of the input, worst-case loss."""
         lines = []

@@ -105,7 +105,8 @@ class Pair:
     doubt : str
         Why the pair may be no neighbours, if no relation was given and the datasets differ in more rows.
     contents : tuple of str, optional
-        The datasets themselves as text, only where the caller asked to keep them.
+        The datasets themselves as text, only where the caller asked to keep them: a data frame as CSV, any other on one
+        line.
     """
 
     x: str
@@ -142,7 +143,7 @@ class SampledResult(Result):
     versions : tuple of (str, str)
         Names and versions of the libraries.
     environment : dict
-        Timings and machine: all that may differ between two runs with the same seed. Not compared.
+        Timings and machine: all that may differ between two runs with the same seed; and the call. Not compared.
     """
 
     alpha: float

@@ -318,7 +318,7 @@ class LearnForm:
         return self.words
 
     def __call__(self, plan: Plan) -> Form:
-        found: set[Form] = set()
+        found: list[Form] = []
         for side, dataset in zip(SIDES, (plan.x, plan.y), strict=True):
             try:
                 form = plan.sampler.form_on(dataset, self.size, plan.generator("pilot", side, 0))
@@ -328,8 +328,8 @@ class LearnForm:
                 return Form()  # the pilot will say what fails
             if form == Form():
                 return form
-            found |= set() if form is None else {form}
-        return found.pop() if len(found) == 1 else Form()
+            found += [] if form is None else [form]
+        return found[0].agreed(found[-1]) if found and found[0] == found[-1] else Form()
 
 
 @dataclass(frozen=True, slots=True)

@@ -204,6 +204,15 @@ class SensitivityResult(Result):
     def _limits(self) -> tuple[float, float]:
         return self.change, math.inf
 
+    def in_suite(self) -> dict[str, Any]:
+        """Return what a suite of results says of the search, beside its verdict and its lines."""
+        return {
+            "kind": "sensitivity",
+            "subject": self.query,
+            "claim": f"{self.norm} sensitivity {self.bound:.6g}",
+            "found": f"change {self.change:.6g}",
+        }
+
     def to_dict(self) -> dict[str, Any]:
         """Return what the result says as a flat dict of numbers and strings."""
         return {"verdict": self.verdict.value, **{name: getattr(self, name) for name in _IN_DICT}} | {

@@ -12,7 +12,7 @@ from ...audit.files import write_atomically
 from ...audit.procedures.check import check
 from ...audit.results.audit_result import AuditResult
 from ...reports.figures.output_figures import outputs_figure
-from ...reports.figures.svg_figure import standalone_svg
+from ...reports.figures.plot import standalone_svg
 from ...reports.plain_text import number, symbol
 from ..catalogue.entries import Fault, entries
 

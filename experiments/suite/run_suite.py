@@ -25,7 +25,7 @@ from ...mechanisms import (
     faulty,
 )
 from ...mechanisms.faulty.flaw import total
-from ...reports.plain_text import number, symbol
+from ...reports.plain_text import number
 from ..cases.experiment import AuditCase, Case, Experiment, fails, holds, select, stated
 from ..documents import (
     analytic_gaussian,
@@ -146,10 +146,10 @@ def details(experiments: Sequence[Experiment]) -> Iterator[Any]:
 
 
 def _exact(case: Case) -> str:
-    """``ε = 1.25``, ``0.5`` for a statement's number, or "–" if the exact value is unknown."""
+    """``epsilon = 1.25``, ``0.5`` for a statement's number, or "–" if the exact value is unknown."""
     if case.exact is None or not isinstance(case, AuditCase):
         return number(case.exact)
-    return f"{symbol(claim_at(case.claim, case.distance).parameter_name)} = {number(case.exact)}"
+    return f"{claim_at(case.claim, case.distance).parameter_name} = {number(case.exact)}"
 
 
 def run_experiments(

@@ -1,17 +1,17 @@
 """``dpaudit audit | replay | canaries``: a mechanism of the user on a pair of datasets or on the worst pair that a
 search finds, the line of it that leaks, and one training run.
 
-Verdicts are shown with symbols and options in place of names in Python, and with what to do next.
+Verdicts are shown with options in place of names in Python, and with what to do next.
 """
 
 from __future__ import annotations
 
 import json
-import math
 import re
 import shlex
 from collections.abc import Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -61,6 +61,7 @@ from .shared_options import (
 )
 
 if TYPE_CHECKING:
+    from ...audit.records.suite import Suite
     from ...audit.results.audit_result import AuditResult
     from ...audit.results.canary_result import CanaryResult
 
@@ -196,7 +197,7 @@ def audit(
         try:  # a verdict is printed even if its report cannot be written
             if out is not None and folder is not None:
                 with telling_what_is_kept(store, "the same command and --resume"):
-                    written = _saved(label, result, folder, out)
+                    written = _saved(_suite(label, result), folder, out)
         finally:
             counts = [] if result.seen else [f"  counts  {result.tested}"]  # which the verdict then shows
             budget = f"  alpha   {error_budget(result)}"
@@ -232,7 +233,7 @@ def replay(
         list[str] | None, optional("Family of noise to record, repeatable; by default all.", complete=PRIMITIVES)
     ] = None,
     seed: Annotated[int, whole("Random seed, which fixes the path.")] = 0,
-    out: Annotated[Path | None, optional("Folder for replay.json; by default none.")] = None,
+    out: Annotated[Path | None, optional("Folder for results.json and the report; by default none.")] = None,
 ) -> None:
     """Name the line that leaks: run a mechanism on x and on y with the same random values.
 
@@ -242,8 +243,7 @@ def replay(
 
     Example: `dpaudit replay mycode.counts:noisy_count --x '[1, 1, 1]' --y '[1, 1]' --epsilon 1`
     """
-    from ...audit.files import write_atomically
-    from ...audit.records.json_codec import json_bytes
+    from ...audit.records.suite import Suite, side_check
     from ...audit.replay.replay import replay as replayed
     from ...audit.replay.replay_result import ReplayVerdict
     from .dataset_arguments import import_object, read_dataset
@@ -262,25 +262,30 @@ def replay(
     told = [in_options(line) if line.startswith("open: ") else line for line in result.details]  # others quote code
     if result.next_step:
         told[-1:] = [*([f"next: {remedy}"] if (remedy := result.remedy) else []), f"confirm: {again}"]
-    typer.echo("\n  ".join([with_symbols(result.headline), *told]))
+    typer.echo("\n  ".join([result.headline, *told]))
     typer.echo(f"  runs    {result.runs}\n  seed    {result.seed}")
     if result.calls:
         typer.echo(f"  calls   {result.table().replace(chr(10), f'{chr(10)}          ')}")
     if folder is not None and out is not None:
-        numbers = {name: str(value) if value == math.inf else value for name, value in result.to_dict().items()}
-        write_atomically(folder / "replay.json", json_bytes(numbers, levels=2))
-        typer.echo(f"json: {out / 'replay.json'}")
+        suite = Suite(title=f"Replay of {path}", entries=(), checks=(side_check(path, result),))
+        print_lines(_saved(suite, folder, out))
     status = {ReplayVerdict.BOUNDED: 0, ReplayVerdict.EXCESS: 1, ReplayVerdict.UNDETERMINED: 3}
     raise typer.Exit(status[result.verdict])
 
 
-def _saved(name: str, result: AuditResult | CanaryResult, folder: Path, shown: Path) -> list[str]:
-    """Write the results and the report of one audit; return a line about each file, which names it as `shown`."""
-    from ...audit.records.json_codec import save
+def _suite(name: str, result: AuditResult | CanaryResult) -> Suite:
+    """Return a suite of one audit, which records the command that made it."""
     from ...audit.records.suite import Entry, Suite
 
-    entries = (Entry(name=name, result=result),)
-    suite = Suite(title=f"Audit of {name}", entries=entries, environment=environment_of_command())
+    result.environment["repeat"] = environment_of_command()["command"]
+    return Suite(title=f"Audit of {name}", entries=(Entry(name=name, result=result),))
+
+
+def _saved(suite: Suite, folder: Path, shown: Path) -> list[str]:
+    """Write results and their report; return a line about each file, which names it as `shown`."""
+    from ...audit.records.json_codec import save
+
+    suite = replace(suite, environment=environment_of_command())
     save(suite, folder / "results.json")
     return [f"results: {shown / 'results.json'}", *write_reports(suite, folder, shown=shown)]
 
@@ -373,7 +378,7 @@ def canaries(
     Example: `dpaudit canaries scores.csv --epsilon 1 --delta 1e-5 --out report`
     """
     from ...audit.canaries.check_canaries import check_canaries
-    from ..plain_text import canary_facts, require_for_html
+    from ..plain_text import canary_facts, require_for_html, spelled
     from .dataset_arguments import read_scores
 
     claim = claim_from_options(epsilon, delta, mu, rho)
@@ -391,33 +396,15 @@ def canaries(
     written: list[str] = []
     try:  # a verdict is printed even if its report cannot be written
         if out is not None:
-            written = _saved(name, result, out, out)
+            written = _saved(_suite(name, result), out, out)
     finally:
         typer.echo(in_shell(str(result), result))
         for label, fact in canary_facts(result):
-            typer.echo(f"  {label:<8} {fact}")
+            typer.echo(f"  {label:<8} {spelled(fact)}")
     print_lines(written)
     if on_terminal():
         typer.echo("\n".join(next_steps_for_canaries(result, out=out)))
     raise typer.Exit(_status(result))
-
-
-_COMPARED = re.compile(r"\b(epsilon|delta|mu|rho) (>=|>) ")
-_AT = re.compile(r" at (epsilon|delta) (?=[\d.])")
-
-
-def with_symbols(text: str) -> str:
-    """Return a text whose bounds are written with symbols.
-
-    Examples
-    --------
-    >>> with_symbols("REFUTED: epsilon >= 1.02 at delta 1e-05, claimed 1")
-    'REFUTED: ε ≥ 1.02 at δ = 1e-05, claimed 1'
-    """
-    from ..plain_text import symbol
-
-    text = _COMPARED.sub(lambda found: f"{symbol(found[1])} {'≥' if found[2] == '>=' else '>'} ", text)
-    return _AT.sub(lambda found: f" at {symbol(found[1])} = ", text)
 
 
 def in_shell(text: str, result: AuditResult | CanaryResult, replay: str = "") -> str:
@@ -427,9 +414,9 @@ def in_shell(text: str, result: AuditResult | CanaryResult, replay: str = "") ->
     """
     from ...audit.printing import verdict_text
 
-    details = [with_symbols(in_options(detail)) for detail in result.details if not (replay and _IS_CALL.match(detail))]
+    details = [in_options(detail) for detail in result.details if not (replay and _IS_CALL.match(detail))]
     command = f"\n  next: {replay}" if len(details) < len(result.details) else ""
-    return text.replace(str(result), verdict_text(with_symbols(result.headline), details) + command, 1)
+    return text.replace(str(result), verdict_text(result.headline, details) + command, 1)
 
 
 _IS_CALL = re.compile(r"next: replay\(")

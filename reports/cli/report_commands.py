@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from ...audit.records.baseline_comparison import Comparison
     from ...audit.records.suite import Suite
-    from ..formats.results_files import ResultsFile
+    from ..formats.sarif import ResultsFile
     from ..pages.html_page import PageTable
 
 FORMS = {
@@ -62,7 +62,7 @@ def report(
     """
     from ...audit.records.json_codec import load
     from ...audit.records.merge import merge
-    from ..formats.results_files import results_file
+    from ..formats.sarif import results_file
 
     check_results(*results)
     read = [load(path) for path in results]
@@ -81,7 +81,7 @@ def report(
     files = [results_file(path, one) for path, one in zip(results, read, strict=True)]
     written = write_reports(suite, folder, forms, files=files)
     if figures is not None:
-        from ..figures.svg_figure import save_figures
+        from ..figures.plot import save_figures
 
         written.append(f"figures: {len(save_figures(suite, figures)):,} in {figures}")
     show(suite, written)
@@ -149,10 +149,13 @@ def check_results(*paths: Path) -> None:
 
 def show(suite: Suite, written: Sequence[str] = ()) -> None:
     """Print the table of a suite, its number of expected verdicts, and the lines about files that were written."""
-    from ..plain_text import table
+    from ..plain_text import outcome, table, visible
 
     shown = console()
-    shown.print(table(suite))
+    if suite.entries or not suite.checks:
+        shown.print(table(suite))
+    for check in suite.checks:
+        shown.print(f"{check.kind} {visible(check.name)}: {outcome(check)}, {visible(check.found)}", markup=False)
     audits, alphas = len(suite.entries), sum(entry.result.alpha for entry in suite.entries)
     if any(entry.expected is not None for entry in suite.entries):
         met = sum(entry.is_met for entry in suite.entries)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import re
+import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -165,7 +166,7 @@ def environment_of_command() -> dict[str, Any]:
         is_dataset = (start or before in ("--x", "--y")) and not names_file(value)
         shown.append(f"{start}…" if is_dataset and "--keep-datasets" not in words else word)
     by = next((name for variable in _AUDITOR if (name := os.environ.get(variable))), None)
-    told = {"command": " ".join(shown), "machine": platform.platform(), "started": this_moment()}
+    told = {"command": shlex.join(shown), "machine": platform.platform(), "started": this_moment()}
     return told if by is None else {**told, "by": by}
 
 

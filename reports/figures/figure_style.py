@@ -13,16 +13,14 @@ import numpy as np
 import numpy.typing as npt
 
 from ...audit.extras import require
-from ...audit.results.verdict import Verdict
-from ..plain_text import COLOUR, visible
+from ..plain_text import visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-VERMILLION, BLUE, GREY, GREEN = *COLOUR.values(), "#009E73"
-FILL: Final = {Verdict.REFUTED: "#F2B88F", Verdict.NOT_REFUTED: "#9CCBE8", Verdict.INCONCLUSIVE: "#D0D0D0"}
-MARKER: Final = {Verdict.REFUTED: "X", Verdict.NOT_REFUTED: "s", Verdict.INCONCLUSIVE: "D"}
+VERMILLION, GREY, BLUE, GREEN = "#D55E00", "#757575", "#0072B2", "#009E73"
+"""The colours of data, of Okabe & Ito (2008)."""
 EVENT: Final[dict[str, Any]] = {"color": "#F0C000", "alpha": 0.27, "linewidth": 0, "zorder": 0}
 DASHED: Final = (0, (4, 1.5))
 WIDTH: Final = 5.4

@@ -1,25 +1,32 @@
-"""The figures of a result: `plot` draws one of them into axes, `figures_of` draws all for a report, with captions."""
+"""The figures of a result: `plot` draws one of them into axes, `figures_of` draws all for a report, as SVG text."""
 
 from __future__ import annotations
 
+import hashlib
+import io
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from xml.etree import ElementTree
+from xml.sax.saxutils import escape
 
 from ...audit.claims.claim import Claim
 from ...audit.errors import OptionError
 from ...audit.extras import require
+from ...audit.files import write_atomically
 from ...audit.printing import percent
 from ...audit.records.suite import Checked, Entry, Suite
 from ...audit.results.audit_result import AuditResult
 from ...audit.results.bin_result import BinCounts
 from ...audit.results.canary_result import CanaryResult
 from ...audit.results.statement_result import StatementResult
-from ..plain_text import found, number, prose, visible
+from ..plain_text import LOOKS, found, number, prose, visible
 from . import output_figures as drawings
 from .figure_style import WIDTH, in_report_style, legend_above, panel
-from .forest_figure import audits, draw_forest, forest_marks
+from .output_figures import audits, draw_forest, forest, forest_marks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -223,7 +230,8 @@ class Drawn:
 
     figure: Figure
     label: str  # description with the main numbers, for screen readers
-    caption: str  # which begins with the title
+    title: str
+    caption: str
 
 
 def figures_of(result: Checked) -> list[Drawn]:
@@ -243,7 +251,7 @@ def figures_of(result: Checked) -> list[Drawn]:
 
 
 def _drawn(kind: str, figure: Figure, label: str, caption: str) -> Drawn:
-    return Drawn(figure, prose(label), prose(f"{KINDS[kind][0]}. {caption}"))
+    return Drawn(figure, prose(label), KINDS[kind][0], prose(caption))
 
 
 def _of_audit(result: AuditResult, draw: ByKind, name: str) -> list[Drawn]:
@@ -315,9 +323,9 @@ def _figures_of_bins(result: AuditResult, bins: BinCounts, draw: ByKind, name: s
         _curves(draw),
         f"Privacy profile and trade-off curve of {name} against the claim {result.claim}: δ at ε = 0 of x against y is "
         f"{number(estimate)}, from {number(lower)} to {number(upper)}.",
-        "Beside it the trade-off curve of x against y. Lower bounds hold for the mechanism, upper bounds only "
-        "for these bins (unions of the first bins, ordered by ratio). A lower bound above the claim's line "
-        f"contradicts the claim. {together}",
+        "Beside it the trade-off curve of x against y. Lines: lower bounds, which hold for the mechanism; one "
+        "above the claim's line contradicts the claim, and one below it says nothing, as bins show less than outputs. "
+        f"Shaded: what else is possible in unions of the first bins, ordered by ratio. {together}",
     )
     least, largest = float(found.lower.max()), float((-found.upper).max())
     room = 0.5 + 0.07 * min(max(len(name.removeprefix("output in ")) for name in bins.names), 30)  # for the names
@@ -356,3 +364,185 @@ def _of_statement(result: StatementResult, draw: ByKind) -> list[Drawn]:
         figure = _framed(draw["points"], 0.38 * len(shown), left=0.15)
         drawn.append(_drawn("points", figure, label, caption))
     return drawn
+
+
+# Figures as short, reproducible SVG text whose ids do not clash within a page.
+
+Element = ElementTree.Element
+
+_SPACED = re.compile(r"\s*([A-Za-z])\s*")
+_TOO_FINE = re.compile(r"(\.\d)\d+")  # below a tenth of a point, nothing is visible
+_UPRIGHT = re.compile(r"rotate\(-?0 ")
+_FONT = re.compile(r"font-family: [^;]+; ?")
+_USED = re.compile(r'(?:href="|url\()#([^")]+)')
+
+
+@in_report_style
+def svg(
+    figure: Figure,
+    *,
+    label: str = "Figure",
+    title: str = "",
+    prefix: str | None = None,
+    sheet: dict[str, str] | None = None,
+) -> str:
+    """Return the figure as an `<svg>` element for an HTML page; equal figures give equal text.
+
+    The label is for screen readers, and the title, by default the label, for tooltips. A prefix, by default a hash of
+    the figure, begins every id, so that figures on one page do not clash. The figure's styles are added to the sheet of
+    a page, as classes whose colours follow the theme; without a sheet each element keeps its style, so that the figure
+    can be used alone.
+    """
+    buffer = io.StringIO()
+    figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
+    text = buffer.getvalue()
+    start = prefix if prefix is not None else f"f{hashlib.sha256(text.encode()).hexdigest()[:10]}-"
+    root = ElementTree.fromstring(text)
+    box = root.attrib["viewBox"]
+    family = _FONT.search(text)
+    _shorten(root, start, set(_USED.findall(text)), family[0] if family else "")
+    shown = visible(label, 2_000)
+    root.attrib = {"viewBox": box, "width": "100%", "role": "img", "aria-label": shown}
+    heading = Element("title")
+    heading.text = visible(title, 200) or shown
+    if sheet is not None:
+        for defs in [each for each in root if each.tag == "defs" and len(each) and each[0].tag == "style"]:
+            root.remove(defs)  # the page has the rule for all drawings
+        share_styles(root, sheet)
+        root.insert(0, heading)
+        return ElementTree.tostring(root, encoding="unicode")
+    if family:
+        root.attrib["style"] = family[0].rstrip("; ")
+    root.insert(0, heading)
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+_SIZE = re.compile(r'viewBox="0 0 (\S+) ([^"]+)"')
+_TITLE = "<text x='8' y='-7' style='font: bold 10px DejaVu Sans, Verdana, sans-serif'>{}</text>"
+
+
+def standalone_svg(figure: Figure, *, label: str = "Figure", title: str = "") -> str:
+    """Return the figure as the text of an SVG file, with its title above it."""
+    element = svg(figure, label=label, title=title, prefix="")
+    if title:
+        width, height = _SIZE.search(element).groups()  # type: ignore[union-attr]  # every figure has a size
+        element = _SIZE.sub(f'viewBox="0 -20 {width} {float(height) + 20:g}"', element, count=1)
+        element = element.replace("</title>", f"</title>{_TITLE.format(escape(title))}", 1)
+    return element.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1) + "\n"
+
+
+def _shorten(element: Element[Any], prefix: str, used: set[str], family: str) -> None:
+    """Remove XML namespaces, prefix the ids in use, and drop unused ids, attributes and elements."""
+    element.tag = element.tag.rpartition("}")[2]
+    attributes = {}
+    for name, value in element.attrib.items():
+        local = name.rpartition("}")[2]
+        if local == "id":
+            if value not in used:
+                continue
+            value = prefix + value
+        elif local == "href" and value.startswith("#"):
+            value = f"#{prefix}{value[1:]}"
+        elif local == "d":
+            value = _TOO_FINE.sub(r"\1", _SPACED.sub(r"\1", value))
+        elif local in ("x", "y"):
+            value = _TOO_FINE.sub(r"\1", value)
+        elif local == "transform":
+            if _UPRIGHT.match(value):
+                continue
+        elif local == "style" and family:
+            value = value.replace(family, "")
+        attributes[local] = value.replace("url(#", f"url(#{prefix}")
+    element.attrib = attributes
+    if element.tag not in ("text", "tspan", "style"):
+        element.text = None
+    children = []
+    for child in element:
+        _shorten(child, prefix, used, family)
+        if element.tag != "text":
+            child.tail = None
+        if child.tag == "g" and not child.attrib:
+            children += list(child)
+        elif child.tag != "metadata" and (len(child) or child.tag not in ("g", "defs")):
+            children.append(child)
+    element[:] = children
+
+
+@in_report_style
+def drawings_of(results: Sequence[Checked], sheet: dict[str, str]) -> list[list[tuple[str, str, str]]]:
+    """Return titles, captions and drawings of each result, with distinct ids; their styles are added to the `sheet`."""
+
+    def drawing(one: Drawn, prefix: str) -> tuple[str, str, str]:
+        return one.title, one.caption, svg(one.figure, label=one.label, title=one.title, prefix=prefix, sheet=sheet)
+
+    return [
+        [drawing(one, f"a{index}-{place}-") for place, one in enumerate(figures_of(result))]
+        for index, result in enumerate(results, start=1)
+    ]
+
+
+# Drawings on a page: shared CSS classes in place of repeated styles, and colours that follow the theme.
+
+THEMED: Final = {
+    "#000000": "--ink", "#ffffff": "--card", "#757575": "--grey", "#0072b2": "--blue", "#d55e00": "--vermillion",
+    "#009e73": "--green", "#9ccbe8": "--blue-fill", "#f2b88f": "--vermillion-fill", "#d0d0d0": "--grey-fill",
+    "#dddddd": "--grey-fill", "#f0c000": "--event", "#e0b000": "--event", "#cc79a7": "--purple",
+    "#e69f00": "--orange", "#56b4e9": "--sky", **{look.colour.lower(): f"--{look.style}" for look in LOOKS.values()},
+}  # fmt: skip
+"""The page's variable for each colour of a figure; the page defines the variables for light, dark and print."""
+
+_COLOUR: Final = re.compile(r"#[0-9a-fA-F]{6}\b")
+
+
+def _themed(colour: re.Match[str]) -> str:
+    name = THEMED.get(colour[0].lower())
+    return colour[0] if name is None else f"var({name})"
+
+
+def share_styles(root: ElementTree.Element[Any], sheet: dict[str, str]) -> None:
+    """Replace the styles of all elements by classes, and add the classes and their rules to `sheet`.
+
+    Styles that refer to an id of the drawing, such as a hatch, stay with their elements.
+    """
+    for element in root.iter():
+        style = element.attrib.pop("style", None)
+        if style is None:
+            continue
+        style = _COLOUR.sub(_themed, style)
+        name = f"s{hashlib.sha256(style.encode()).hexdigest()[:7]}"  # equal in every process that draws figures
+        if "url(" in style or sheet.setdefault(name, style) != style:  # two styles of one hash
+            element.attrib["style"] = style
+        else:
+            element.attrib["class"] = name
+
+
+def rules(sheet: dict[str, str]) -> str:
+    """The sheet as CSS."""
+    compact = ((name, style.replace(": ", ":").replace("; ", ";")) for name, style in sorted(sheet.items()))
+    return "\n".join(f".{name}{{{style}}}" for name, style in compact)
+
+
+# The figures of a suite as SVG files.
+
+
+def save_figures(suite: Suite, folder: str | Path) -> list[Path]:
+    """Write every figure of a suite as an SVG file, and return the paths; files are named after the audits.
+
+    Parameters
+    ----------
+    suite : Suite
+    folder : path
+        Created if it does not exist; files with the same names are replaced.
+    """
+    folder = Path(folder)
+    texts = {"forest": standalone_svg(forest(suite), label=KINDS["forest"][0], title=KINDS["forest"][0])}
+    for index, entry in enumerate(suite.entries, 1):
+        name = "".join(char if char.isascii() and char.isalnum() else "-" for char in entry.name)[:60].strip("-")
+        for place, one in enumerate(figures_of(entry.result), 1):
+            title = f"{one.title}: {visible(entry.name, 60)}"
+            texts[f"{index:03d}-{name}-{place}"] = standalone_svg(one.figure, label=one.label, title=title)
+    written = []
+    for name, text in texts.items():
+        written.append(folder / f"{name}.svg")
+        write_atomically(written[-1], text)
+    return written

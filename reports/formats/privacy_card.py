@@ -6,17 +6,17 @@ import datetime
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from ...audit.printing import percent
+from ...audit.printing import counted, percent
 from ...audit.records.json_codec import told_apart
 from ...audit.records.suite import Entry, Scalar, Suite, rows
 from ...audit.results.audit_result import AuditResult
 from ...audit.results.canary_result import CanaryResult
 from ...audit.results.statement_result import StatementResult
+from ...audit.results.verdict import Verdict
 from .. import plain_text as plain
-from ..pages.audit_facts import place_of_mechanism
+from ..pages.audit_facts import IN_NO_AUDIT, place_of_mechanism
 from ..pages.markdown_page import escaped
-from ..pages.page_limits import IN_NO_AUDIT
-from .results_files import ResultsFile, file_of_each, recorded, strict_json
+from .sarif import ResultsFile, file_of_each, recorded, strict_json
 
 VERSION: Final = 1
 READING: Final = (
@@ -116,11 +116,11 @@ def _evidence(entry: Entry) -> list[str]:
     result = entry.result
     alpha = f"error probability {result.alpha:g} ({percent(1 - result.alpha)} confidence)"
     if isinstance(result, StatementResult):
-        numbers = plain.counted(len(result.points), "number")
+        numbers = counted(len(result.points), "number")
         return [f"{numbers} in {result.runs:,} runs, {alpha}", f"intervals: {plain.visible(result.method)}"]
     if isinstance(result, CanaryResult):
         return [
-            f"{plain.counted(result.canaries, 'canary')} in {plain.counted(result.runs, 'training run')}, {alpha}",
+            f"{counted(result.canaries, 'canary')} in {counted(result.runs, 'training run')}, {alpha}",
             f"lower bound {plain.found(result)}; if every guess had been correct, "
             f"{plain.visible(result.claim.describe_parameter(result.max_attainable_bound))}",
             *([] if result.min_detectable_excess is None else [plain.visible(result.detectable_in_words)]),
@@ -218,7 +218,8 @@ def _table(audits: Sequence[dict[str, Any]]) -> str:
         unit, excess = one.get("unit_of_privacy", "–"), one["recorded"].get("min_detectable_excess")
         accepted = [f"accepted: {one['accepted']}"] if "accepted" in one else []
         read_with = "; ".join([*accepted, *one["cautions"]]) or "–"
-        cells = (one["name"], one["claim"], unit, one["verdict"], plain.number(excess), read_with)
+        verdict = plain.marked(Verdict(one["verdict"]))
+        cells = (one["name"], one["claim"], unit, verdict, plain.number(excess), read_with)
         rows.append(f"| {' | '.join(map(_text, cells))} |")
     return "\n".join(rows)
 

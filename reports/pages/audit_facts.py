@@ -1,4 +1,4 @@
-"""What reports say of one result apart from its numbers: its card, its source, and the call that repeats it."""
+"""What reports say of one result apart from its numbers (card, source, call), and of all results of a page."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ import html
 import math
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
-from ...audit.claims.claim import GroupClaim
+from ...audit.known_options import is_call
+from ...audit.printing import percent
 from ...audit.records.suite import Checked, Entry, ReplayRow, Suite
-from ...audit.results.audit_result import AuditResult, SequentialResult
+from ...audit.results.audit_result import AuditResult
 from ...audit.results.canary_result import CanaryResult
 from ...audit.results.statement_result import StatementResult
 from ...audit.results.verdict import Verdict
 from ...audit.results.worst_pair import WorstPair
-from ...audit.sampling.object_identity import ELSEWHERE
 from ...audit.sampling.pilot_and_batch_sizes import are_of_one_session
 from .. import plain_text as plain
 
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 # The card of a result in a notebook: the verdict, what must be read with it, and figures.
 
-_SAME = {"DIFFERENT": "REFUTED", "INCONCLUSIVE": "INCONCLUSIVE", "REFUTED": "REFUTED"}
 _BOX = (
     "max-width:46em;padding:.6em 1em;border:1px solid #ccc;border-left:6px solid {};border-radius:4px;"
     "background:#fff;color:#111;font:14px/1.45 sans-serif"
 )
+_MARK = '<span style="color:{}" aria-hidden="true">{}</span>'
 _REMARKS = "white-space:pre-wrap;margin:.4em 0;background:none;color:inherit"
 
 
@@ -42,8 +42,9 @@ def card(result: Result) -> str:
     sentence, *remarks = [
         html.escape(plain.visible(line, 2_000)) for line in (getattr(result, "headline", result.sentence), *told)
     ]
-    colour = plain.COLOUR[Verdict[_SAME.get(result.verdict.name, "NOT_REFUTED")]]
-    parts = [f'<div style="{_BOX.format(colour)}"><strong>{sentence}</strong>']
+    look = plain.LOOKS[plain.alike(result.verdict.name)]
+    mark = _MARK.format(look.colour, look.mark)
+    parts = [f'<div style="{_BOX.format(look.colour)}">{mark} <strong>{sentence}</strong>']
     if remarks:
         parts.append(f'<pre style="{_REMARKS}">{chr(10).join(remarks)}</pre>')
     shown = result.observation.splitlines() if isinstance(result, AuditResult) else []
@@ -59,11 +60,10 @@ def card(result: Result) -> str:
 
 def _figures(result: Checked) -> list[str]:
     """The row of the forest plot, and the figure that says most."""
-    from ..figures.forest_figure import forest
-    from ..figures.plot import figures_of
-    from ..figures.svg_figure import svg
+    from ..figures.output_figures import forest
+    from ..figures.plot import figures_of, svg
 
-    found = [svg(drawn.figure, label=drawn.label) for drawn in figures_of(result)[:1]]
+    found = [svg(drawn.figure, label=drawn.label, title=drawn.title) for drawn in figures_of(result)[:1]]
     if not isinstance(result, StatementResult):
         suite = Suite(title="", entries=(Entry(name=result.mechanism, result=result),))
         found.insert(0, svg(forest(suite, narrow=True, has_legend=False), label=result.sentence))
@@ -158,79 +158,24 @@ def logical_name(entry: Entry) -> str:
     return str(getattr(entry.result, "mechanism", "") or entry.name)
 
 
-_POWER = 0.95  # default of `check`
-
-
 def repetition(entry: Entry) -> str:
-    """The command or call that repeats the audit.
+    """The command or the call that was made, which repeats the audit; what is known of it, if it was not recorded.
 
-    A call names the mechanism and the pair by placeholders and omits the adjacency, which does not affect the result.
+    A call names the datasets by placeholders, and so a mechanism and options that are not written in a few characters.
     """
     result = entry.result
-    stated = result.environment.get("repeat")
-    if isinstance(stated, str) and _is_one_command(stated):
-        return stated
-    if isinstance(result, CanaryResult):
-        return _of_training(result)
-    if entry.experiment:
+    command, call = (result.environment.get(name) for name in ("repeat", "call"))
+    if isinstance(command, str) and _is_one_command(command):
+        return command
+    if entry.experiment and not isinstance(result, CanaryResult):
         experiment = shlex.quote(entry.experiment)
         return f"dpaudit run {experiment} --runs {result.runs} --alpha {result.alpha!r} --seed {result.seed}"
-    if isinstance(result, StatementResult):
-        return f"the same call with runs={result.runs}, alpha={result.alpha!r}, seed={result.seed}"
-    claim = result.claim
-    options: dict[str, Any] = {"claim": claim}
-    if isinstance(claim, GroupClaim):
-        options = {"claim": claim.base, "distance": claim.distance}
-    options |= {"alpha": result.alpha, "seed": result.seed}
-    function, datasets = "check_outputs", "xs, ys"
-    if result.provenance != ELSEWHERE and result.pair.difference != "not seen":
-        function, datasets = "check", "mechanism, x, y"
-        options["runs"] = result.runs
-        if result.searched:
-            function, datasets = "find_worst_pair", "mechanism, domain"
-        if result.stopped is not None:
-            options["sequential"] = True
-            if isinstance(result, SequentialResult) and not result.final_alpha:
-                options["seconds"] = math.inf
-        if result.bins is not None:
-            options["bins"] = result.bins.asked or len(result.bins.names)
-    options |= {
-        "detect": result.detect,
-        "power": result.power if result.power != _POWER else None,
-        "ignore": result.ignored or None,
-        "floating_point": result.floating_point if result.floating_point != "warn" else None,
-    }
-    call = f"{function}({datasets}, {_in_python(options)})"
-    if result.interim_analyses and not are_of_one_session([each.runs for each in result.interim_analyses]):
-        call += "  # in one session; this audit ran in several, with other batches"
-    elif result.searched:
-        call += "  # with the domain and the search_runs of the search"
-    return call
-
-
-def _of_training(result: CanaryResult) -> str:
-    """The call on the same scores, with the tests that were made."""
-    options: dict[str, Any] = {
-        "claim": result.claim,
-        "alpha": result.alpha,
-        "seed": result.seed,
-        "inclusion": result.inclusion,
-    }
-    if result.inclusion == "independent":
-        options |= {"probability": result.guesses.probability, "guess": result.guesses.answer}
-    options["adjacency"] = result.adjacency
-    kinds = {test.kind for test in result.tests}
-    if len(kinds) == 1:  # bets and counts together are the default
-        options["method"] = result.tests[0].kind
-        if kinds != {"betting"}:
-            options["guesses"] = [test.guesses for test in result.tests]
-    return f"check_canaries(scores, included, {_in_python(options)})"
-
-
-def _in_python(options: Mapping[str, Any]) -> str:
-    """Options as in a call, without those that are None."""
-    shown = {name: "float('inf')" if value == math.inf else repr(value) for name, value in options.items()}
-    return ", ".join(f"{name}={text}" for name, text in shown.items() if options[name] is not None)
+    if isinstance(call, str) and is_call(call):
+        looks = result.interim_analyses if isinstance(result, AuditResult) else ()
+        is_resumed = looks and not are_of_one_session([each.runs for each in looks])
+        return f"{call}  # in one session; this audit ran in several, with other batches" if is_resumed else call
+    runs = "" if isinstance(result, CanaryResult) else f"runs={result.runs}, "
+    return f"the same call, which was not recorded, with {runs}alpha={result.alpha!r}, seed={result.seed}"
 
 
 def _is_one_command(text: str) -> bool:
@@ -242,14 +187,20 @@ def _is_one_command(text: str) -> bool:
     return words[:1] in (["pytest"], ["dpaudit"]) and shlex.join(words) == text
 
 
+_SECONDS: Final = re.compile("^seconds(?=_|$)")
+
+
 def in_words(environment: Mapping[str, Any], *left_out: str) -> list[tuple[str, str]]:
     """Names and values of an environment, with a line for each of several values."""
     kept = [(str(name), value) for name, value in environment.items() if name not in left_out]
-    named = ((plain.visible(name, 60).replace("_", " "), value) for name, value in kept)
+    named = ((_SECONDS.sub("time", plain.visible(name, 60)).replace("_", " "), value) for name, value in kept)
     found = []
     for name, value in named:
         is_several = isinstance(value, (list, tuple)) and any(isinstance(part, Mapping) for part in value)
-        found += [(name, _value(each)) for each in (value if is_several else [value])]
+        if name.startswith("time") and isinstance(value, (int, float)):
+            found.append((name, plain.duration(value)))
+        else:
+            found += [(name, _value(each)) for each in (value if is_several else [value])]
     return found
 
 
@@ -261,3 +212,151 @@ def _value(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         return plain.visible(" ".join(map(str, value)), 2_000)
     return plain.visible(str(value), 2_000)
+
+
+# What is stated for all audits of a page together, and what the first screen says of them.
+
+FAMILY_WISE = 0.05
+IN_NO_AUDIT = (
+    "the composition of a mechanism with other releases (privacy accounting)",
+    "proofs, and whether the claimed parameters are adequate",
+    "post-processing that uses the data again",
+    "running time, memory and other side channels",
+    "the random generator used in production",
+    "data collection, security and access control",
+)
+"""What no audit examines."""
+
+
+def by_severity(entries: Sequence[Entry]) -> list[Entry]:
+    """Refuted claims by decreasing severity, then inconclusive audits, then the rest; otherwise in the given order.
+
+    The severity of a refuted claim is its lower bound as a multiple of the claim, infinite for a claim of 0. Refuted
+    statements follow the claims, by the distance of their worst number from the stated range in interval widths.
+    """
+    return sorted(entries, key=_rank)
+
+
+def _rank(entry: Entry) -> tuple[int, bool, float]:
+    result, place = entry.result, plain.READING_ORDER.index(entry.result.verdict)
+    if not result.is_refuted:
+        return place, False, 0.0
+    if isinstance(result, StatementResult):
+        return place, True, -max(point.excess for point in result.points)
+    return place, False, -plain.severity(result)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Statements on all audits of a page together."""
+
+    headline: str  # family-wise alpha and confidence, for the first screen
+    sentences: tuple[str, ...]
+    refuted_together: tuple[str, ...]  # names of the claims that are refuted at family-wise error 0.05
+    refuted_alone: tuple[str, ...]  # names of the other refuted claims
+
+
+def limits_of(suite: Suite) -> Limits:
+    """What holds for the whole page, by the union bound and by Holm's method."""
+    n, total = len(suite.entries), plain.false_alarms(suite)
+    adjusted = dict(zip(map(id, suite.entries), suite.adjusted_pvalues(), strict=True))
+    refuted = [entry for entry in by_severity(suite.entries) if entry.result.is_refuted]
+    together = tuple(plain.visible(each.name, 100) for each in refuted if adjusted[id(each)] <= FAMILY_WISE)
+    alone = tuple(plain.visible(each.name, 100) for each in refuted if adjusted[id(each)] > FAMILY_WISE)
+    if not n:
+        return Limits(headline="", sentences=(), refuted_together=(), refuted_alone=())
+    summed, alphas = _in_two_digits(total), sorted({entry.result.alpha for entry in suite.entries})
+    of_each = " or ".join(map(plain.number, alphas))
+    each = f"{percent(1 - alphas[0])} each" if len(alphas) == 1 else f"{percent(1 - alphas[-1])} or more each"
+    if n == 1:
+        headline = f"alpha {of_each}, confidence {percent(1 - total)}"
+        sentences = [f"The limits of this audit hold together with confidence {percent(1 - total)}."]
+    elif total < 1.0:
+        headline = (
+            f"family-wise alpha {summed} (alpha {of_each} each), confidence {percent(1 - total)} for all together"
+        )
+        sentences = [
+            f"All lower bounds and intervals of the {n:,} audits hold together with confidence {percent(1 - total)}: "
+            f"the probability that any is wrong is at most {summed}, the sum of the alphas."
+        ]
+    else:
+        headline = f"alpha {of_each} each, confidence {each}; no family-wise confidence, as the alphas sum to {summed}"
+        sentences = [
+            f"Each bound holds with its own confidence ({each}). All {n:,} bounds together have no stated confidence, "
+            f"because the alphas sum to {summed}."
+        ]
+    if n > 1 and total > FAMILY_WISE:
+        sentences.append(
+            f"For bounds that hold together with 95% confidence, repeat the audits with alpha at most "
+            f"{_in_two_digits(FAMILY_WISE / n, math.floor)}."
+        )
+    sentences += [plain.held_together(suite)] if n > 1 else []
+    if any(isinstance(entry.result, AuditResult) and entry.result.findings for entry in suite.entries):
+        sentences.append("Audits with a failed health check state no bound and refute nothing.")
+    if any(isinstance(entry.result, AuditResult) and entry.result.stopped == "refuted" for entry in refuted):
+        sentences.append(
+            "An audit that stopped at its refutation states the bound at that moment, which may be little above the "
+            "claim although the violation is large. Its multiple × says little about severity."
+        )
+    parameters = {each.result.claim.parameter_name for each in refuted if not isinstance(each.result, StatementResult)}
+    if len(parameters) > 1:
+        letters = " and ".join(sorted(map(plain.symbol, parameters)))
+        sentences.append(
+            f"× is the lower bound as a multiple of the claimed parameter. Multiples of {letters} stand in one list, "
+            "but they measure different things."
+        )
+    sentences.append(
+        "The confidence covers every choice made inside an audit: event, direction, interim analyses. It does not "
+        "cover other datasets, the choice of the audits after a look at their results, or the warnings of "
+        "floating-point leaks and "
+        "the health checks, whose false-alarm probabilities are in each error budget."
+    )
+    sentences.append(f"No audit examines {'; '.join(IN_NO_AUDIT)}.")
+    return Limits(headline=headline, sentences=tuple(sentences), refuted_together=together, refuted_alone=alone)
+
+
+def _in_two_digits(value: float, to_integer: Callable[[float], int] = math.ceil) -> str:
+    digits = 1 - math.floor(math.log10(value))
+    scaled = round(value * 10.0**digits, 9)
+    return f"{to_integer(scaled) / 10.0**digits:.2g}"
+
+
+def about(suite: Suite) -> str:
+    """One line: who audited with what version and when, and the error probability of the whole page."""
+    records = plain.environments(suite)
+    people = dict.fromkeys(str(one["by"]) for one in records if one.get("by"))
+    versions = sorted(
+        {version for entry in suite.entries for name, version in entry.result.versions if name == "dpaudit"}
+    )
+    days = sorted(str(moment)[:16] for one in records if (moment := one.get("started") or one.get("saved")))
+    when = " to ".join(dict.fromkeys([days[0], days[-1]])).replace("T", " ") + " UTC" if days else "time not recorded"
+    parts = [
+        f"Audited by {', '.join(people)}" if people else "",
+        f"dpaudit {', '.join(versions)}" if versions else "version not recorded" * bool(suite.entries),
+        when,
+        limits_of(suite).headline,
+    ]
+    return plain.visible(" · ".join(filter(None, parts)), 400)
+
+
+def what_to_do(suite: Suite) -> dict[Verdict, str]:
+    """For each verdict, what a reader does next."""
+    refuted = [entry for entry in suite.entries if entry.result.is_refuted]
+    on_refuted = (
+        "Do not release under these claims. The section of each audit describes the pair and the event and has the "
+        "call that repeats the audit. Correct the code or weaken the claim, and audit again."
+    )
+    if refuted and plain.is_self_test(suite) and all(entry.is_met for entry in refuted):
+        on_refuted = "These are deliberately faulty mechanisms that the self-test must refute. No action is needed."
+    return {
+        Verdict.REFUTED: on_refuted,
+        Verdict.INCONCLUSIVE: (
+            "An inconclusive audit decides nothing, so do not release on it. Correct what the failed health check "
+            "names, or use more runs, and audit again."
+        ),
+        Verdict.NOT_REFUTED: (
+            "No violation was found on these datasets. This is not a proof: an excess below the minimum detectable "
+            "one, or one on other datasets, may exist. Before a release, check in the table that the minimum "
+            "detectable excess is small enough, and in the limits what no audit examines."
+        ),
+    }

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import base64
+import csv
 import dataclasses
 import datetime
 import functools
 import hashlib
+import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from ...audit.printing import percent
+from ...audit.printing import counted, percent
 from ...audit.records.baseline_comparison import Comparison
 from ...audit.records.suite import Entry, Suite, seconds
 from ...audit.results.audit_result import AuditResult
@@ -20,11 +22,10 @@ from ...audit.results.canary_result import CanaryResult, best_guesses
 from ...audit.results.statement_result import StatementResult
 from ...audit.results.verdict import Verdict
 from .. import plain_text as plain
-from ..figures.forest_figure import forest
-from ..figures.svg_figure import drawings_of, rules, svg
+from ..figures.output_figures import forest
+from ..figures.plot import drawings_of, rules, svg
 from ..plain_text import APART, KINDS, cautions, heading, prose, require_for_html, visible
-from .audit_facts import in_words, place_of_mechanism, repetition
-from .page_limits import about, by_severity, limits_of, what_to_do
+from .audit_facts import about, by_severity, in_words, limits_of, place_of_mechanism, repetition, what_to_do
 from .terminal_tables import numbers_of, side_of
 
 if TYPE_CHECKING:
@@ -35,12 +36,23 @@ if TYPE_CHECKING:
 
 CellStyle: TypeAlias = Literal["", "refuted", "not-refuted", "inconclusive", "soft"]
 _LONGEST = 2_000
+_MOST_COLUMNS = 12  # of a data frame
+
+
+def frame_rows(contents: str, kind: str) -> list[list[str]]:
+    """Return the rows of a kept data frame, the names first; none of another dataset. `kind` is its summary."""
+    if not kind.startswith("data frame"):
+        return []
+    rows = (row for row in csv.reader(io.StringIO(contents)) if row)
+    return [row[:_MOST_COLUMNS] + ["…"] * (len(row) > _MOST_COLUMNS) for row in rows]
+
+
 _WORDS = (
-    visible, prose, percent, seconds, about, best_guesses, in_words, place_of_mechanism, repetition,
-    side_of, plain.canaries_in_words, plain.counted, plain.detectable_text, plain.error_budget, plain.exact,
+    frame_rows, visible, prose, percent, seconds, about, best_guesses, in_words, place_of_mechanism, repetition,
+    side_of, plain.canaries_in_words, counted, plain.detectable_text, plain.error_budget, plain.exact,
     plain.exact_text, plain.expectation, plain.expectations, plain.false_alarms, plain.found, plain.held_together,
     plain.missing, plain.number, plain.other_way, plain.p_text, plain.runs_made, plain.severity_note, plain.size,
-    plain.stated, plain.tally,
+    plain.stated, plain.tally, plain.duration,
 )  # fmt: skip
 """What templates say of results and suites, as filters."""
 
@@ -151,7 +163,7 @@ def html(
     for audit, drawn in zip(audits, figures, strict=False):
         audit["figures"] = drawn
     label = (
-        f"Lower bound, estimate and exact value of {plain.counted(n_drawn, 'audit')} as multiples of the claim. The "
+        f"Lower bound, estimate and exact value of {counted(n_drawn, 'audit')} as multiples of the claim. The "
         f"table lists the numbers of all {len(results):,} checks: {plain.tally(suite)}."
     )
     alphas = sorted({result.alpha for result in results})
@@ -169,16 +181,20 @@ def html(
             for kind in KINDS
             if (own := [audit for audit in audits if kind in audit["cautions"]])
         ],
+        checks=sorted(
+            ((plain.LOOKS[plain.alike(check.verdict)], check) for check in suite.checks),
+            key=lambda told: list(plain.LOOKS.values()).index(told[0]),
+        ),
         most={"named": _MOST_NAMED, "open": _MOST_OPEN, "drawn": _MOST_DRAWN},
         forests=[
-            (place, svg(forest(most_severe, narrow=is_narrow), label=label, prefix=prefix, sheet=sheet))
+            (place, svg(forest(most_severe, narrow=is_narrow), label=label, title=_BOUNDS, prefix=prefix, sheet=sheet))
             for place, is_narrow, prefix in (("for-laptop", False, "all-"), ("for-phone", True, "all-narrow-"))
             if n_drawn > 0
         ],
         comparisons=comparisons,
         compared=numbers_of(comparisons),
         drawings=[
-            (title, caption, svg(figure, label=f"{title}: {caption}", prefix=f"d{index}-", sheet=sheet))
+            (title, caption, svg(figure, label=f"{title}: {caption}", title=title, prefix=f"d{index}-", sheet=sheet))
             for index, (title, caption, figure) in enumerate(drawings)
         ],
         tables=tables,
@@ -187,9 +203,11 @@ def html(
         confidences=" or ".join(percent(1 - alpha) for alpha in alphas),
         versions=sorted({version for result in results for version in result.versions}),
         styles=rules(sheet),
+        looks=plain.LOOKS.values(),
     )
 
 
+_BOUNDS = "Lower bounds as multiples of the claims"
 _MOST_OPEN = 20  # sections: the most severe refutations; more would take long to lay out and to read
 _MOST_DRAWN = 100  # audits, the most severe first: their figures take ten times as long as all else of an entry
 _MOST_NAMED = 5  # links to audits of one kind on the first screen
@@ -208,8 +226,8 @@ def _groups(suite: Suite, audits: Sequence[dict[str, Any]]) -> list[dict[str, An
 
 def _seen(verdict: Verdict) -> dict[str, str]:
     """The word of a verdict, its mark, and its class in the style sheet."""
-    style = verdict.name.lower().replace("_", "-")
-    return {"verdict": verdict.value, "mark": plain.MARKS[verdict], "style": style}
+    look = plain.LOOKS[verdict]
+    return {"verdict": verdict.value, "mark": look.mark, "style": look.style}
 
 
 def _audit(entry: Entry, index: int, today: datetime.date) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ...audit.printing import percent
+from ...audit.printing import counted, percent
 from ...audit.records.baseline_comparison import Comparison
 from ...audit.records.suite import Entry, ReplayTable, Suite
 from ...audit.results.canary_result import CanaryResult
@@ -15,8 +15,7 @@ from ...audit.results.statement_result import StatementResult
 from ...audit.results.verdict import Verdict
 from .. import plain_text as plain
 from ..plain_text import KINDS, cautions, heading
-from .audit_facts import repetition
-from .page_limits import about, by_severity, limits_of, what_to_do
+from .audit_facts import about, by_severity, limits_of, repetition, what_to_do
 from .terminal_tables import numbers_of
 
 _MOST_NAMED = 5  # audits of one verdict in the summary
@@ -55,17 +54,20 @@ def markdown(suite: Suite, *, comparisons: Sequence[Comparison] = (), today: dat
         As for `html`.
     """
     today = today or datetime.date.today()
-    audits = plain.counted(len(suite.entries), "audit")
+    audits = counted(len(suite.entries), "audit")
     suite = replace(suite, entries=tuple(by_severity(suite.entries)))
-    parts = [f"## {escaped(suite.title, 100)}: {audits}, {plain.tally(suite)}", escaped(about(suite))]
-    parts.append(plain.expectations(suite) if suite.is_met else f"**{plain.expectations(suite)}**")
+    has_audits = bool(suite.entries) or not suite.checks
+    counts = f"{audits}, {plain.tally(suite)}" if has_audits else counted(len(suite.checks), "other check")
+    parts = [f"## {escaped(suite.title, 100)}: {counts}", escaped(about(suite))]
+    if has_audits:
+        parts.append(plain.expectations(suite) if suite.is_met else f"**{plain.expectations(suite)}**")
     parts.append("\n".join(_next_steps(suite, today)))
     parts += _warnings(suite)
     if comparisons:
         told = [(one.name, [*one.changes, *filter(None, [one.not_compared])]) for one in comparisons]
         parts += ["### Before and after", f"{numbers_of(comparisons)}."]
         parts += ["\n".join(f"- **{escaped(name, 80)}**: {'; '.join(map(_said, each))}" for name, each in told if each)]
-    parts.append(_table(suite))
+    parts.append(_table(suite) if has_audits else "")
     sections = {
         "Accepted findings": [
             f"- **{escaped(entry.name, 80)}**: {_said(str(entry.accepted))} (status: {plain.acceptance(entry, today)})"
@@ -76,6 +78,12 @@ def markdown(suite: Suite, *, comparisons: Sequence[Comparison] = (), today: dat
             _detail(entry)
             for entry in suite.entries
             if entry.result.verdict is not Verdict.NOT_REFUTED or not entry.is_met
+        ],
+        "Replays and comparisons": [
+            f"- **{escaped(check.name, 80)}** ({check.kind}): "
+            f"{_said('; '.join(filter(None, (plain.outcome(check), check.claim, check.found))))}"
+            + (_replay(check.replay) if check.replay else "".join(f"\n  - {_said(line)}" for line in check.lines))
+            for check in suite.checks
         ],
         "Tested statements": [
             f"- **{escaped(topic.id, 80)}**: {_said(topic.statement)} ({escaped(plain.prose(topic.source))})"
@@ -89,6 +97,8 @@ def markdown(suite: Suite, *, comparisons: Sequence[Comparison] = (), today: dat
         parts += ["### Limits for the whole page", "\n".join(f"- {sentence}" for sentence in limits.sentences)]
     confidence = " or ".join(percent(1 - alpha) for alpha in sorted({entry.result.alpha for entry in suite.entries}))
     alarms = plain.number(plain.false_alarms(suite))
+    if not has_audits:
+        return "\n\n".join(filter(None, parts)) + "\n"
     kinds = [isinstance(entry.result, CanaryResult) for entry in suite.entries]
     has_others = not all(kinds) or not kinds
     parts.append(
@@ -114,7 +124,7 @@ def _next_steps(suite: Suite, today: datetime.date) -> list[str]:
         names = ", ".join(_named(each, today) for each in named)
         more = f" and {len(own) - len(named):,} more" if named and len(own) > len(named) else ""
         if own:
-            heading = f"- **{plain.MARKS[verdict]} {counts[verdict]:,} {verdict.value}**"
+            heading = f"- **{plain.LOOKS[verdict].mark} {counts[verdict]:,} {verdict.value}**"
             lines.append(f"{heading}{': ' * bool(names)}{names}{more}. {advice[verdict]}")
     return lines
 
@@ -131,9 +141,7 @@ def _warnings(suite: Suite) -> list[str]:
             found.append(f"**Warning** {heading(kind, len(names))}: {named}{more}.")
     if missing := plain.missing(suite):
         named = ", ".join(escaped(name, 80) for name in missing)
-        found.append(
-            f"**Warning** {plain.counted(len(missing), 'test')} planned an audit that did not finish: {named}."
-        )
+        found.append(f"**Warning** {counted(len(missing), 'test')} planned an audit that did not finish: {named}.")
     return found
 
 
@@ -172,7 +180,7 @@ def _table(suite: Suite) -> str:
             (
                 escaped(entry.name, 80),
                 escaped(plain.stated(result), 60),
-                f"{plain.MARKS[result.verdict]} {result.verdict.value}",
+                plain.marked(result.verdict),
                 escaped(plain.found(result), 60),
                 plain.exact_text(entry),
                 plain.detectable_text(result),

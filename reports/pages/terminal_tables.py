@@ -13,10 +13,11 @@ from ...audit.errors import OptionError
 from ...audit.options import checked
 from ...audit.power.alternatives import Alternative, GaussianNoise, best_q, event_of
 from ...audit.power.joint_test_power import detectable_excess, runs_needed
+from ...audit.printing import counted
 from ...audit.procedures.check import runs_by_divergence
 from ...audit.procedures.detectable_excess import SHARE, detectable_by_divergence, power_of_the_test
 from ...audit.records.baseline_comparison import Comparison
-from ...audit.records.suite import Entry, seconds
+from ...audit.records.suite import Entry, SideCheck, seconds
 from ...audit.results.audit_result import FINAL_SHARE, AuditResult
 from ...audit.results.verdict import Verdict
 from ...audit.sampling.pilot_and_batch_sizes import main_runs, pilot_runs, with_pilot
@@ -43,7 +44,7 @@ def comparison_table(comparisons: Sequence[Comparison]) -> Table:
         said += [Text(plain.visible(note)) for note in one.notes]
         table.add_row(
             Text(plain.visible(one.name, 80)),
-            *(Text("\n".join(side_of(entry))) for entry in (one.before, one.after)),
+            *(Text(plain.spelled("\n".join(side_of(entry)))) for entry in (one.before, one.after)),
             Text(plain.p_text(one.pvalue)),
             Text("\n").join(said) if said else Text("none"),
         )
@@ -53,7 +54,7 @@ def comparison_table(comparisons: Sequence[Comparison]) -> Table:
 def numbers_of(comparisons: Sequence[Comparison]) -> str:
     """Count the audits, those that changed and those that could not be compared."""
     changed, missed = sum(one.has_changed for one in comparisons), sum(bool(one.not_compared) for one in comparisons)
-    said = f"{plain.counted(len(comparisons), 'audit')}, {changed:,} changed"
+    said = f"{counted(len(comparisons), 'audit')}, {changed:,} changed"
     return f"{said}, {missed:,} not compared" if missed else said
 
 
@@ -63,7 +64,7 @@ def side_of(entry: Entry | None) -> list[str]:
         return ["–"]
     result = entry.result
     words = [plain.visible(plain.found(result)), plain.visible(plain.stated(result), 100)]
-    return [f"{plain.MARKS[result.verdict]} {result.verdict.value}", *words, plain.size(result, " runs")]
+    return [plain.marked(result.verdict), *words, plain.size(result, " runs")]
 
 
 _SHARES = (0.5, 0.1, 0.05, 0.02, 0.01)  # of the claim, without a requested excess
@@ -91,7 +92,7 @@ def plan_table(
         rows = [row for excess in excesses for row in plan.rows_if_possible(excess)]
     rows += [plan.row_of_runs(checked("runs", number)) for number in runs]
     shown = Table(
-        f"minimum detectable\nexcess of {plain.symbol(claim.parameter_name)}",
+        f"minimum detectable\nexcess of {claim.parameter_name}",
         "runs on each\ndataset",
         "of which\npilot runs",
         "minimum detectable\nexcess, sequential",
@@ -185,14 +186,16 @@ class _Plan:
 
 # Table of audits at the end of a test session.
 
-_HEADINGS = ("audit", "claim", "bound", "detectable excess", "runs", "seconds", "verdict")
+_HEADINGS = ("audit", "claim", "bound", "detectable excess", "runs", "time", "verdict")
 _WIDEST = 60
 
 
-def table_lines(entries: Sequence[Entry]) -> list[str]:
-    """A line for each audit; inconclusive and refuted audits come last, next to the end of the output."""
-    ordered = sorted(entries, key=lambda entry: (-plain.READING_ORDER.index(entry.result.verdict), entry.name))
-    rows = [_HEADINGS, *map(_row, ordered)]
+def table_lines(entries: Sequence[Entry], checks: Sequence[SideCheck] = ()) -> list[str]:
+    """A line for each audit and other check; inconclusive and refuted ones come last, next to the end of the output."""
+    told = [(entry.result.verdict, entry.name, _row(entry)) for entry in entries]
+    told += [(plain.alike(check.verdict), check.name, _row_of_check(check)) for check in checks]
+    ordered = sorted(told, key=lambda one: (-plain.READING_ORDER.index(one[0]), one[1]))
+    rows = [_HEADINGS, *(row for _, _, row in ordered)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADINGS))]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
@@ -225,12 +228,17 @@ def _row(entry: Entry) -> tuple[str, ...]:
     return (
         _short(entry.name),
         plain.visible(plain.stated(result), 40),
-        plain.found(result),
+        plain.spelled(plain.found(result)),
         "–" if result.is_refuted else plain.detectable_text(result),
         plain.size(result),
-        plain.number(seconds(result)),
-        f"{plain.MARKS[result.verdict]} {result.verdict.value}{_acceptance(entry)}",
+        plain.duration(seconds(result)),
+        f"{plain.marked(result.verdict)}{_acceptance(entry)}",
     )
+
+
+def _row_of_check(check: SideCheck) -> tuple[str, ...]:
+    claim, found = (plain.visible(text or "–", 40) for text in (check.claim, check.found))
+    return (_short(check.name), claim, found, "–", "–", "–", plain.outcome(check))
 
 
 def _acceptance(entry: Entry) -> str:

@@ -35,7 +35,7 @@ from ...audit.procedures.check import check
 from ...audit.procedures.count_again import recount
 from ...audit.records.baseline_comparison import ANOTHER_PAIR, Comparison, compare
 from ...audit.records.json_codec import is_storable
-from ...audit.records.suite import Accepted, Entry, Recount, ReplayTable, Suite
+from ...audit.records.suite import Accepted, Entry, Recount, ReplayTable, Suite, side_check
 from ...audit.replay.replay import replay
 from ...audit.replay.replay_result import ReplayResult, ReplayVerdict
 from ...audit.results.audit_result import AuditResult
@@ -49,7 +49,7 @@ from ...audit.search.candidates import show
 from ...audit.search.find_worst_pair import find_worst_pair
 from ...audit.sensitivity.sensitivity_result import SensitivityResult
 from ...audit.store.sqlite_store import Store
-from ..plain_text import canaries_in_words, other_way, printed_lines, prose, visible
+from ..plain_text import alike, canaries_in_words, other_way, printed_lines, prose, visible
 from .reproduction_script import ScriptError, script
 from .session import DEFAULTS, IN_FORK, AuditSession, Failed, Failure, Settings
 
@@ -207,11 +207,6 @@ def file_name(label: str) -> str:
     return f"{safe}-{hashlib.sha256(label.encode()).hexdigest()[:6]}"
 
 
-_VERDICTS = {
-    Equivalence.DIFFERENT: Verdict.REFUTED,
-    Equivalence.SHOWN: Verdict.NOT_REFUTED,
-    Equivalence.INCONCLUSIVE: Verdict.INCONCLUSIVE,
-}
 _FLAG = "--dp-audit-explain"
 _BOUNDED = (
     "The counts refute the claim all the same. The recorded calls have noise enough on this path, so look at what "
@@ -348,9 +343,15 @@ class DPAudit:
                     if refusal:
                         raise Failed(refusal)
             if isinstance(result, without_entry):
-                verdict = _VERDICTS[result.verdict] if isinstance(result, EquivalenceResult) else result.verdict
-                if verdict is not (expected or Verdict.NOT_REFUTED):
-                    self._fail(label, f"{_instead_of(expected)}{result}\n  seed    {whole['seed']}")
+                verdict = alike(result.verdict.name)
+                is_met = verdict is (expected or Verdict.NOT_REFUTED)
+                self._session.checks[label] = side_check(label, result, is_expected=is_met and expected is not None)
+                if not is_met:
+                    case = Case(self._name, function, None, None, whole, None)
+                    again = repetition(case, self._session.settings)
+                    told = (("check", label), ("seed", whole["seed"]), ("repeat", again))
+                    rest = "\n".join(f"  {word:<7} {value}" for word, value in told)
+                    self._fail(label, f"{_instead_of(expected)}{result}\n{rest}")
                 return result
             entry = Entry(name=label, result=result, expected=expected)
             self._conclude(entry, Case(self._name, function, None, None, whole, None))
@@ -390,6 +391,7 @@ class DPAudit:
         with self._audit(mechanism, (x, y), options) as label:
             whole = self._begin(label, options, has_alpha=False)
             result = replay(mechanism, x, y, **{"seed": whole["seed"], **options})
+            self._session.checks[label] = side_check(label, result)
             if result.has_excess:
                 lines = [visible(line, 1_000) for line in str(result).splitlines()]
                 self._fail(label, "\n".join([*lines, f"  seed    {result.seed}"]))
@@ -640,7 +642,7 @@ def _verdict(expect: Any) -> Verdict | None:
     if expect is None:
         return None
     try:
-        return _VERDICTS[expect] if isinstance(expect, Equivalence) else Verdict(expect)
+        return alike(expect.name) if isinstance(expect, Equivalence) else Verdict(expect)
     except ValueError:
         known = ", ".join(repr(verdict.value) for verdict in Verdict)
         raise OptionError(f"expect={shorten(expect)} is not a verdict; use {known}.", expect=expect) from None

@@ -21,7 +21,7 @@ from ...audit.errors import OptionError, described
 from ...audit.options import RULES, checked
 
 if TYPE_CHECKING:
-    from ...audit.records.suite import Checked, Entry, Suite
+    from ...audit.records.suite import Checked, Entry, SideCheck, Suite
 
 # Settings of a session: their defaults, their help, and their form on the command line.
 
@@ -125,6 +125,7 @@ class AuditSession:
     running: str = ""  # name of the audit that is being made
     notes: dict[str, str] = field(default_factory=dict)  # remarks by audit, such as what became of draws in the store
     entries: dict[str, Entry] = field(default_factory=dict)  # results by name; a rerun replaces the result of its test
+    checks: dict[str, SideCheck] = field(default_factory=dict)  # replays, comparisons of versions and the like, by name
     # By audit; a test must not be green with one that is not settled.
     failed: dict[str, Failure] = field(default_factory=dict)
     unfinished: dict[str, str] = field(default_factory=dict)  # the test of each audit that has begun and not ended
@@ -322,6 +323,7 @@ class AuditSession:
         return Suite(
             title="Privacy audits of the test suite",
             entries=tuple(self.entries.values()),
+            checks=tuple(self.checks.values()),
             environment={"missing": missing} if missing else {},
         )
 
@@ -347,12 +349,12 @@ class AuditSession:
         def of(held: dict[str, Any]) -> dict[str, Any]:  # a thread may outlast the test and change what is held
             return {name: value for name, value in list(held.items()) if test in (None, owner(name))}
 
-        text = ""
-        if entries := of(self.entries):  # without audits the library is not imported
+        text, entries, checks = "", of(self.entries), of(self.checks)
+        if entries or checks:  # without audits the library is not imported
             from ...audit.records.json_codec import to_json
             from ...audit.records.suite import Suite
 
-            text = to_json(Suite(title="", entries=tuple(entries.values())))
+            text = to_json(Suite(title="", entries=tuple(entries.values()), checks=tuple(checks.values())))
         has_plan, self.has_told_plan = test is None or not self.has_told_plan, True
         return {
             "entries": text,
@@ -374,7 +376,9 @@ class AuditSession:
         if found["entries"]:
             from ...audit.records.json_codec import from_json
 
-            self.entries |= {entry.name: entry for entry in from_json(found["entries"]).entries}
+            suite = from_json(found["entries"])
+            self.entries |= {entry.name: entry for entry in suite.entries}
+            self.checks |= {check.name: check for check in suite.checks}
         self.failed |= {label: Failure(**held) for label, held in found["failed"].items()}
         for name in ("charges", "notes", "compared", "finished", "planned", "files", "left_out", "unfinished"):
             getattr(self, name).update(found[name])
@@ -472,7 +476,8 @@ class AuditSession:
             )
             for name, entry in self.entries.items()
         }
-        save(replace(self.suite(), entries=tuple(dict(sorted({**kept, **new}.items())).values())), path)
+        entries = tuple(dict(sorted({**kept, **new}.items())).values())
+        save(replace(self.suite(), entries=entries, checks=()), path)
         told = f"{len(new):,} from this session ({len(new.keys() - former.keys()):,} new)"
         told += f", {len(kept):,} kept" * bool(kept) + f", {len(gone):,} removed" * bool(gone)
         self.messages.append(f"baseline written to {path}: {told}")
@@ -480,11 +485,11 @@ class AuditSession:
     def summary(self) -> list[str]:
         """Return the table of audits with remarks, budget and messages."""
         lines: list[str] = []
-        if self.entries:
+        if self.entries or self.checks:
             from ..pages.terminal_tables import remarks, table_lines
 
             entries = list(self.entries.values())
-            lines = [*table_lines(entries), *remarks(entries)]
+            lines = [*table_lines(entries, list(self.checks.values())), *remarks(entries)]
         lines += [f"note {name}: {what}" for name, what in sorted(self.notes.items())]
         if self.charges:
             lines.append(self._spent_in_all())
@@ -495,14 +500,13 @@ class AuditSession:
 
     def _spent_in_all(self) -> str:
         """The audits of the table and those beside it, with the sum of their alphas."""
-        listed = len(self.entries)
+        listed = len(self.entries) + sum(check.alpha > 0.0 for check in self.checks.values())
         audits = sum(n for _, _, n in self.charges.values())
         more = max(0, audits - listed)
         told = [f"{listed:,} audit{'s' * (listed != 1)}"] if listed else []
         if more:
             told.append(
-                f"{more:,} {'more ' * bool(listed)}outside the table (checks without a row, audits that raised an "
-                "error or ran again)"
+                f"{more:,} {'more ' * bool(listed)}outside the table (audits that raised an error or ran again)"
             )
         return (
             f"{', '.join(told)}; probability of any false alarm at most {math.fsum(self.spent.values()):.3g}, error "
@@ -523,7 +527,8 @@ def _for_a_baseline(result: Checked) -> Checked:
     from ...audit.results.audit_result import AuditResult, SequentialResult
     from ...audit.results.canary_result import CanaryResult
 
-    light = replace(result, environment={})
+    kept = {name: value for name, value in result.environment.items() if name == "repeat"}
+    light = replace(result, environment=kept)
     if isinstance(light, AuditResult | CanaryResult):
         light = replace(light, sketch=None)
     return replace(light, interim_analyses=()) if isinstance(light, SequentialResult) else light

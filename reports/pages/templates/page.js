@@ -60,20 +60,20 @@ if (table) {
 
 const sections = Array.from(document.querySelectorAll("details.audit"));
 // A link to a section opens it, and closes the index from which it was chosen.
-const openTarget = () => {
-  const target = document.getElementById(location.hash.slice(1));
+const openTarget = (hash = location.hash) => {
+  const target = document.getElementById(hash.slice(1));
   if (target && target.matches("details.audit")) {
     target.open = true;
     target.scrollIntoView();
   }
 };
-window.addEventListener("hashchange", openTarget);
+window.addEventListener("hashchange", () => openTarget());
 openTarget();
-for (const link of document.querySelectorAll('a[href^="#audit-"]')) {
+for (const link of document.querySelectorAll('a[href^="#audit-"], a[href^="#check-"]')) {
   link.addEventListener("click", () => {
     const index = link.closest("nav details");
     if (index) index.open = false;
-    if (link.hash === location.hash) openTarget();
+    openTarget(link.hash);
   });
 }
 // Paper shows every section; browsers without ::details-content need them open.

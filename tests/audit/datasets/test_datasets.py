@@ -37,7 +37,7 @@ COLLECTIONS = {  # in the local model a scalar is one person's value
     "list of 2": [SECRET, 1], "tuple of 1": (SECRET,), "set of 1": {SECRET}, "frozenset of 2": frozenset({SECRET, 1}),
     "dict of 1": {SECRET: SECRET},
     "array of shape (1, 2), int64": np.array([[SECRET, 1]]), "array of shape (), int64": np.array(SECRET),
-    "data frame of 1 rows, 2 columns": pd.DataFrame({"a": [SECRET], "b": [1]}), "Series of 1": pd.Series([SECRET]),
+    "data frame of 1 row, 2 columns": pd.DataFrame({"a": [SECRET], "b": [1]}), "Series of 1": pd.Series([SECRET]),
     "graph of 2 nodes, 1 edges": graph((SECRET, 1)), "bytes of 7": b"8675309", "a single int": SECRET,
     "a single float": float(SECRET), "a single float64": np.float64(SECRET), "Database": Database(),
 }  # fmt: skip

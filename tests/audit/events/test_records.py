@@ -6,6 +6,7 @@ Outputs are equal as vectors of columns exactly if they were equal before.
 import datetime
 import enum
 import math
+import re
 from collections import namedtuple
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -277,6 +278,38 @@ def test_dictionaries_have_a_canonical_order():
     large = [(2**60 + 1, "a"), (2**60, "b"), (10**5000, "c")]
     assert repr(Dictionary.of(large)) == repr(Dictionary.of(large[::-1]))
     assert form_of([{math.nan: 1.0}]).names == ()
+
+
+def grouped(size, **columns):
+    return [pd.DataFrame({name: column(run) for name, column in columns.items()}) for run in range(size)]
+
+
+CITIES, YEARS, AGES = (lambda run: ["Oslo", "Bergen"]), (lambda run: [2019, 2020]), (lambda run: [run + 0.5, 2.0])
+
+
+@pytest.mark.parametrize(
+    ("columns", "names"),
+    [
+        ({"city": CITIES, "age": AGES}, ("city[0]", "city[1]", "age[Oslo]", "age[Bergen]")),
+        ({"age": AGES, "city": CITIES}, ("age[Oslo]", "age[Bergen]", "city[0]", "city[1]")),
+        ({"year": YEARS, "n": AGES}, ("year[0]", "year[1]", "n[2019]", "n[2020]")),
+        ({"n": AGES, "year": YEARS}, ("n[0]", "n[1]", "year[0]", "year[1]")),
+        (
+            {"a": lambda run: ["x", "x"], "b": lambda run: ["y", "z"], "n": AGES},
+            ("a[0]", "a[1]", "b[0]", "b[1]", "n[x.y]", "n[x.z]"),
+        ),
+        ({"a": lambda run: ["x", "x"], "n": AGES}, ("a[0]", "a[1]", "n[0]", "n[1]")),
+        ({"a": lambda run: ["x", "y" * (run < 3)], "n": AGES}, ("a[0]", "a[1]", "n[0]", "n[1]")),
+    ],
+)
+def test_rows_of_a_table_are_named_by_its_groups(columns, names):
+    form = form_of(grouped(5, **columns))
+    assert form.names == names
+    assert form.agreed(form) is form
+    others = form_of(grouped(5, **{**columns, "city": lambda run: ["Rome", "Oslo"]})) if "city" in columns else form
+    numbers = form_of(grouped(5, **columns)).numbered
+    assert form.agreed(others).names == (numbers if "city" in columns else names)
+    assert all(re.fullmatch(r"\w+\[[01]\]", name) for name in numbers)
 
 
 def test_names_are_safe_to_print():

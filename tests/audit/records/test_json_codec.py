@@ -21,7 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpaudit as dp
-from dpaudit import PureDP, Verdict
+from dpaudit import PureDP, Rows, Verdict, check_equivalence, check_sensitivity, replay
 from dpaudit.audit.errors import RecordError
 from dpaudit.audit.events.events import Apart, Intervals, Outcomes, Scored, Sketch
 from dpaudit.audit.events.features import (
@@ -61,7 +61,8 @@ from dpaudit.audit.portfolio.floating_point_leaks import FloatingPointLeak
 from dpaudit.audit.records import json_codec
 from dpaudit.audit.records.json_codec import SCHEMA, TYPES, Opaque, from_json, load, save, to_json, told_apart
 from dpaudit.audit.records.json_schema import json_schema, schema_text
-from dpaudit.audit.records.suite import Accepted, Entry, Recount, ReplayRow, ReplayTable, Suite, Topic
+from dpaudit.audit.records.merge import merge
+from dpaudit.audit.records.suite import Accepted, Entry, Recount, ReplayRow, ReplayTable, SideCheck, Suite, Topic
 from dpaudit.audit.results.audit_result import (
     InterimAnalysis,
     OtherDirection,
@@ -113,6 +114,12 @@ ENTRY = Entry(
 SUITE = Suite(
     title="t", entries=(ENTRY, Entry(name="slope", result=dataclasses.replace(STATEMENT, series=SERIES))),
     topics=(Topic(id="laplace", statement="s", source="Dwork"),), environment={"command": "dpaudit run"},
+    checks=(
+        SideCheck(
+            name="r", kind="replay", subject="f", verdict="EXCESS", word="excess", claim="1-DP", found="loss at most 2",
+            lines=("EXCESS",), seed=1, alpha=0.0, replay=ENTRY.replay, is_expected=True,
+        ),
+    ),
 )  # fmt: skip
 
 
@@ -423,3 +430,41 @@ def test_repeated_names_avoid_names_that_are_taken():
     one = ONE.entries[0]
     entries = tuple(dataclasses.replace(one, name=name) for name in ("a", "a #2", "a", "a #3", "a"))
     assert told_apart(Suite(title="t", entries=entries)) == ["a", "a #2", "a #3", "a #3 #2", "a #4"]
+
+
+def clipped_sum(rows, rng):
+    return min(sum(rows), 10) + rng.laplace(scale=5.0)
+
+
+def test_replays_comparisons_and_sensitivities_are_kept_beside_audits(tmp_path):
+    results = {
+        "audit": RESULT,
+        "replay": replay(clipped_sum, [1, 10], [1], claim=1.0),
+        "versions": check_equivalence(clipped_sum, clipped_sum, [1], margin=0.3, runs=400, jobs=1),
+        "query": check_sensitivity(sum, Rows([0.0, 2.0]), bound=1.0, norm="l1", adjacency="add-remove", evaluations=60),
+    }
+    save(results, tmp_path / "named.json")
+    suite = load(tmp_path / "named.json")
+    assert [entry.name for entry in suite.entries] == ["audit"]
+    assert [(check.name, check.kind, check.verdict, check.claim) for check in suite.checks] == [
+        ("replay", "replay", "EXCESS", "1-DP"),
+        ("versions", "equivalence", results["versions"].verdict.name, "margin 0.3"),
+        ("query", "sensitivity", "REFUTED", "l1 sensitivity 1"),
+    ]
+    first, second, third = suite.checks
+    assert first.replay == results["replay"].tabulated()
+    assert (first.found, second.alpha, third.alpha, third.found) == ("loss at most 1.8", 0.05, 0.0, "change 2")
+    assert second.lines[0] == results["versions"].sentence
+    save(list(results.values()), tmp_path / "listed.json")
+    listed = load(tmp_path / "listed.json")
+    assert [check.name for check in listed.checks] == [
+        "clipped_sum", "the old version clipped_sum and the new version clipped_sum", "sum",
+    ]  # fmt: skip
+    save(results["replay"], tmp_path / "one.json")
+    one = load(tmp_path / "one.json")
+    assert (one.title, one.entries, len(one.checks)) == ("Replay of clipped_sum", (), 1)
+    assert [check.name for check in merge([suite, one], ["a.json", "b.json"]).checks] == [
+        "a.json: replay", "a.json: versions", "a.json: query", "b.json: clipped_sum",
+    ]  # fmt: skip
+    with pytest.raises(RecordError, match="results of type int cannot be saved"):
+        save([results["replay"], 3], tmp_path / "no.json")

@@ -25,10 +25,10 @@ def canaries(run, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "status", "verdict"),
     [
-        (("--epsilon", "0.5"), 1, "REFUTED  training run: ε ≥ "),
+        (("--epsilon", "0.5"), 1, "REFUTED  training run: epsilon >= "),
         (("--epsilon", "0.5", "--score", "flat"), 3, "INCONCLUSIVE  training run: no "),
-        (("--epsilon", "0.5", "--score", "flat", "--detect", "2"), 0, "NOT REFUTED  training run: ε ≥ 0"),
-        (("--mu", "0.5", "--method", "f-dp", "--guesses", "40"), 1, "REFUTED  training run: μ ≥ "),
+        (("--epsilon", "0.5", "--score", "flat", "--detect", "2"), 0, "NOT REFUTED  training run: epsilon >= 0"),
+        (("--mu", "0.5", "--method", "f-dp", "--guesses", "40"), 1, "REFUTED  training run: mu >= "),
         (("--epsilon", "0.5", "--inclusion", "fixed", "--adjacency", "replace"), 1, "of 40 pairs"),
     ],
     ids=["refuted", "nothing tested", "not refuted", "mu", "pairs"],

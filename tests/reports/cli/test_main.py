@@ -12,6 +12,7 @@ import pytest
 
 from dpaudit.audit.records.json_codec import load
 from dpaudit.reports.cli.shared_options import environment_of_command
+from dpaudit.reports.pages.audit_facts import repetition
 
 MODULE = """
 import numpy as np
@@ -52,10 +53,10 @@ def test_a_crash_is_not_a_refutation(run):
 @pytest.mark.parametrize(
     ("mechanism", "options", "status", "start"),
     [
-        ("noisy_count", ("--epsilon", "1", "--adjacency", "add-remove"), 0, "NOT REFUTED  noisy_count: ε ≥ 0."),
-        ("too_little_noise", ("--epsilon", "1"), 1, "REFUTED  too_little_noise: ε ≥ 1."),
+        ("noisy_count", ("--epsilon", "1", "--adjacency", "add-remove"), 0, "NOT REFUTED  noisy_count: epsilon >= 0."),
+        ("too_little_noise", ("--epsilon", "1"), 1, "REFUTED  too_little_noise: epsilon >= 1."),
         ("noisy_count", ("--epsilon", "1", "--detect", "0.001"), 3, "INCONCLUSIVE  noisy_count: too few runs"),
-        ("noisy_count", ("--mu", "2"), 0, "NOT REFUTED  noisy_count: μ ≥ "),
+        ("noisy_count", ("--mu", "2"), 0, "NOT REFUTED  noisy_count: mu >= "),
     ],
 )
 def test_the_verdict_decides_the_status(run, mechanism, options, status, start):
@@ -87,7 +88,7 @@ def test_a_program_is_audited_under_its_name(run, tmp_path):
     (tmp_path / "count.py").write_text(code)
     program = f"{sys.executable} count.py"
     status, out, _ = run("audit", "--program", program, *OWN, "--epsilon", "1", "--jobs", "1")
-    assert (status, bool(re.match("REFUTED  .*count.py: ε ≥ 1.", out))) == (1, True)
+    assert (status, bool(re.match("REFUTED  .*count.py: epsilon >= 1.", out))) == (1, True)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="programs need POSIX pipes")
@@ -119,7 +120,8 @@ def test_debug_shows_the_traceback(run):
 
 def test_a_command_line_in_a_report_shows_no_dataset(run, tmp_path):
     run("audit", "mine:noisy_count", "--x", "[41, 42]", "--y=[41]", "--epsilon", "1", "--runs", "2000", "--out", "r")
-    assert "--x … --y=… --epsilon 1" in (tmp_path / "r" / "results.json").read_text()
+    (entry,) = load(tmp_path / "r" / "results.json").entries
+    assert "--x '…' '--y=…' --epsilon 1" in repetition(entry), "and is the command that repeats the audit"
     assert "[41" not in (tmp_path / "r" / "report.html").read_text()
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import dpaudit
 from dpaudit.audit.health.findings import Finding, HealthCheck
-from dpaudit.reports.cli.audit_commands import next_steps, with_symbols
+from dpaudit.reports.cli.audit_commands import next_steps
 from dpaudit.reports.cli.commands import command_line
 from dpaudit.reports.cli.shared_options import OPTIONS, in_options
 
@@ -71,11 +71,6 @@ def test_every_option_named_exists():
         parts = command.commands.values() if hasattr(command, "commands") else [command]
         known |= {option for part in parts for param in part.params for option in param.opts}
     assert set(OPTIONS.values()) <= known
-
-
-def test_bounds_have_symbols():
-    assert with_symbols("epsilon >= 1.2 at delta 1e-05, claimed 1") == "ε ≥ 1.2 at δ = 1e-05, claimed 1"
-    assert with_symbols("REFUTED: mu > 0.5, rho >= 1") == "REFUTED: μ > 0.5, ρ ≥ 1"
 
 
 # What to do next, after a verdict on a terminal.

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 
 import pytest
+
+from dpaudit import load
 
 MECHANISMS = """
 import os
@@ -54,7 +55,7 @@ def test_the_exit_status_is_that_of_the_verdict(replayed):
     status, out, _ = replayed("own")
     assert (status, "claimed 0.2" in out) == (1, True), "a claim of its own"
     assert replayed("normal", "--mu", "0.5")[0] == 0
-    assert "ε ≥ " in replayed("normal", "--epsilon", "0.1", "--delta", "1e-5")[1]
+    assert "epsilon >= " in replayed("normal", "--epsilon", "0.1", "--delta", "1e-5")[1]
 
 
 @pytest.mark.parametrize(
@@ -81,10 +82,12 @@ def test_the_lines_name_the_noise_that_is_needed_and_the_calls(replayed, tmp_pat
         "  next: scale 1 is needed for 1-DP",
     ]
     assert "  calls   0  shelled.py:8 in few  Generator.laplace: laplace(location 0, scale 0.5); moved 1, as the" in out
-    kept = json.loads((tmp_path / "kept" / "replay.json").read_text())
-    assert (kept["verdict"], kept["epsilon"], kept["rows"][0]["loss"]) == ("excess", 2.0, "2")
+    (kept,) = load(tmp_path / "kept" / "results.json").checks
+    assert (kept.verdict, kept.found, kept.replay.rows[0].loss) == ("EXCESS", "loss at most 2", "2")
+    assert "report: kept/report.html" in out
+    assert "EXCESS" in (tmp_path / "kept" / "report.md").read_text().upper()
     replayed("normal", "--epsilon", "1", "--out", "infinite")
-    assert json.loads((tmp_path / "infinite" / "replay.json").read_text())["rows"][0]["loss"] == "mu 0.5"
+    assert load(tmp_path / "infinite" / "results.json").checks[0].replay.rows[0].loss == "mu 0.5"
 
 
 def test_the_command_after_a_refuted_audit_can_be_pasted(run, replayed):

@@ -14,10 +14,8 @@ from dpaudit.audit.events.events import Intervals, Outcomes, Sketch
 from dpaudit.audit.inference.event_test import Counts
 from dpaudit.audit.records.suite import Entry, Suite
 from dpaudit.audit.results.audit_result import FixedSizeResult, InterimAnalysis
-from dpaudit.reports.figures.forest_figure import forest
-from dpaudit.reports.figures.output_figures import ClaimedCurve, outputs_figure
-from dpaudit.reports.figures.plot import figures_of
-from dpaudit.reports.figures.svg_figure import drawings_of, save_figures, svg
+from dpaudit.reports.figures.output_figures import ClaimedCurve, forest, outputs_figure
+from dpaudit.reports.figures.plot import drawings_of, figures_of, save_figures, svg
 
 from ..examples import BINS, CELLS, CLAIMS, COINS, POINTS, SERIES
 from ..examples import audit as result
@@ -145,11 +143,14 @@ def test_figures_are_written_as_files_that_need_no_page(tmp_path):
     text = (tmp_path / names[1]).read_text(encoding="utf-8")
     assert ElementTree.fromstring(text).tag == "{http://www.w3.org/2000/svg}svg"
     assert "var(--" not in text, "no page defines the colours"
-    assert "<title>Outputs of mechanism on x and y, " in text
-    assert "<title>Lower bounds as multiples of the claims</title>" in (tmp_path / names[0]).read_text(encoding="utf-8")
+    assert "<title>Outputs on x and y: plain</title><text " in text, "its title can be seen"
+    assert 'aria-label="Outputs of mechanism on x and y, ' in text
+    assert "<title>Lower bounds as multiples of the claims</title><text " in (tmp_path / names[0]).read_text(
+        encoding="utf-8"
+    )
     sheet = {}
     ((drawing,),) = drawings_of([suite.entries[0].result], sheet)
-    assert set(re.findall(r'class="(\w+)"', drawing[1])) == set(sheet), "on a page each class has a rule"
+    assert set(re.findall(r'class="(\w+)"', drawing[2])) == set(sheet), "on a page each class has a rule"
 
 
 def test_figures_of_cells_share_their_alpha():
@@ -159,7 +160,7 @@ def test_figures_of_cells_share_their_alpha():
     assert min(y for x, y in band if x == 0.5) == pytest.approx(float(lower))
     for one in (curves, rows):
         assert "hold together with 99.5% confidence" in one.caption
-    assert "upper bounds only for these bins (unions of the first bins" in curves.caption
+    assert "what else is possible in unions of the first bins, ordered by ratio" in curves.caption
     assert "for these 3 bins only" in rows.caption
 
 

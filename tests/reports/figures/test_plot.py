@@ -115,17 +115,20 @@ def test_ratios_are_the_intervals_of_the_cells():
 def test_profile_and_trade_off_are_those_of_the_cells_and_of_the_claim():
     axes = drawn(audit(claim=GaussianDP(1.0)), "profile")
     bottom = axes.get_ylim()[0]
-    epsilon, delta = line(axes, "x against y")
+    epsilon, delta = line(axes, "lower bound, x against y")
     shown = delta > bottom
-    assert delta[shown] == pytest.approx(CELLS.band().profile(epsilon)[1][shown])
-    epsilon, delta = line(axes, "y against x")
+    assert shown.any()
+    assert delta[shown] == pytest.approx(CELLS.band().profile(epsilon)[0][shown])
+    epsilon, delta = line(axes, "lower bound, y against x")
     other = dataclasses.replace(CELLS, count_x=CELLS.count_y[::-1], count_y=CELLS.count_x[::-1]).band()
-    assert delta[delta > bottom] == pytest.approx(other.profile(epsilon)[1][delta > bottom])
+    assert delta[delta > bottom] == pytest.approx(other.profile(epsilon)[0][delta > bottom])
     epsilon, delta = line(axes, "claimed")
     assert delta[0] == pytest.approx(0.3829, rel=0.01)  # 2 Phi(1/2) - 1
     axes = drawn(audit(claim=GaussianDP(1.0)), "trade-off")
-    rate, power = line(axes, "x against y")
-    assert power == pytest.approx(CELLS.band().trade_off(rate)[1])
+    rate, power = line(axes, "lower bound, x against y")
+    seen = np.isfinite(power)
+    assert power[seen] == pytest.approx(CELLS.band().trade_off(rate)[0][seen])
+    assert seen.sum() > len(seen) / 2
     rate, power = line(axes, "claimed")
     assert np.interp(0.5, rate, power) == pytest.approx(0.8413, abs=2e-3)
 

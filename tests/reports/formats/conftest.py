@@ -22,6 +22,7 @@ from dpaudit.audit.sampling.object_identity import Provenance
 from ..examples import audit as audit_by_hand
 
 EVENT = Intervals(((-math.inf, -0.25),))
+CALL = "check(noisy_count, x, y, claim=1.0, adjacency='add-remove', runs=1000, seed=7)"
 SOURCE = {"file": "my lib/counts.py", "line": 12, "sha256": "ab" * 32, "below": "working directory"}
 CELLS = BinCounts(
     names=("output ≤ -1", "output > -1"), count_x=(600, 350), count_y=(200, 750), alpha=0.005, n_known=2,
@@ -76,7 +77,7 @@ ACCEPTED = Accepted(reason="known | old", until="2027-06-30")
 ENTRIES = {
     "refuted": Entry(
         name="tests/test_it.py::test_noisy",
-        result=audit_of(bound=1.5, environment={"source": SOURCE, "seconds": 1.5}),
+        result=audit_of(bound=1.5, environment={"source": SOURCE, "seconds": 1.5, "call": CALL}),
         replay=ReplayTable(sentence="EXCESS: 1 finding in 1 call", seed=7, rows=(ROW,), n_calls=1, remarks=()),
     ),
     "held": Entry(name="held", result=audit_of(bins=CELLS)),

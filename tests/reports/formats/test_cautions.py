@@ -79,7 +79,7 @@ def test_the_card_says_what_was_silenced(weak, silenced):
     assert "the health check serial-dependence, which was silenced" in second["not_examined"]
     assert second["cautions"] == ["silenced health checks: serial-dependence"]
     (row,) = (line for line in privacy_card_markdown(suite, today=DAY).splitlines() if line.startswith("| weak"))
-    assert "| not refuted | 6.1 | the minimum detectable excess (6.1) is larger than the claim (1) |" in row
+    assert "| ■ not refuted | 6.1 | the minimum detectable excess (6.1) is larger than the claim (1) |" in row
 
 
 def test_cautions_are_on_the_first_screen(entries, weak, silenced):

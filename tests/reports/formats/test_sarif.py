@@ -13,8 +13,7 @@ from dpaudit.audit.errors import OptionError
 from dpaudit.audit.records.merge import merge
 from dpaudit.audit.records.suite import Entry, Suite
 from dpaudit.reports import sarif
-from dpaudit.reports.formats.results_files import ResultsFile
-from dpaudit.reports.formats.sarif import rule
+from dpaudit.reports.formats.sarif import ResultsFile, rule
 from dpaudit.reports.pages.audit_facts import place_of_mechanism, place_of_row, uri_of
 
 SOURCE = {"file": "my lib/counts.py", "line": 12, "sha256": "ab" * 32, "below": "working directory"}
@@ -102,7 +101,7 @@ def test_a_refutation_says_where_what_and_how_sure(entries):
     known = found["properties"]
     names = ("seed", "runs", "alpha", "bound", "pvalue", "verdict")
     assert [known[name] for name in names] == [7, 1_000, 0.05, 1.5, 0.5, "refuted"]
-    assert known["repeat"].startswith("check(mechanism, x, y, claim=PureDP(epsilon=1.0)")
+    assert known["repeat"] == "check(noisy_count, x, y, claim=1.0, adjacency='add-remove', runs=1000, seed=7)"
     (source,) = run["artifacts"]
     assert (source["hashes"], source["roles"]) == ({"sha-256": SOURCE["sha256"]}, ["analysisTarget"])
 

@@ -65,7 +65,7 @@ CALLS = [
 def test_the_call_that_is_printed_gives_the_same_result(mechanism, options):
     first = audit(mechanism, **options)
     call = repetition(Entry(name="a", result=first))
-    again = eval(call, {"check": check, "mechanism": mechanism, "x": 0.0, "y": 1.0, "PureDP": PureDP})
+    again = eval(call, {"check": check, mechanism.__name__: mechanism, "x": 0.0, "y": 1.0, "PureDP": PureDP})
     assert again == first
 
 
@@ -79,8 +79,7 @@ def searched(search_runs, **options):
 def test_an_audit_after_a_search_is_repeated_with_the_search(search_runs, options):
     first = searched(search_runs, **options)
     entry = Entry(name="a", result=first)
-    search = functools.partial(find_worst_pair, search_runs=search_runs)
-    known = {"mechanism": noisy, "domain": [(0.0, 1.0)], "PureDP": PureDP, "find_worst_pair": search}
+    known = {"noisy": noisy, "domain": [(0.0, 1.0)], "PureDP": PureDP, "find_worst_pair": find_worst_pair}
     assert eval(repetition(entry), known).audit == first
     assert from_json(to_json(Suite(title="t", entries=(entry,)))).entries[0].result == first
 
@@ -105,7 +104,9 @@ def test_outputs_made_elsewhere_are_repeated_as_such():
     assert of(first)["Code"] == "outputs made elsewhere"
     older = replace(audit(), provenance=None)  # as files of schema 2 have it
     assert of(older)["Code"] == "not recorded"
-    assert repetition(Entry(name="a", result=older)).startswith("check(mechanism, x, y, ")
+    assert repetition(Entry(name="a", result=older)).startswith("check(noisy, x, y, ")
+    unknown = Entry(name="a", result=replace(older, environment={}))
+    assert repetition(unknown) == "the same call, which was not recorded, with runs=800, alpha=0.05, seed=0"
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,10 @@ import re
 
 import pytest
 
-from dpaudit.audit.records.suite import Entry, Suite
+from dpaudit.audit.records.suite import Entry, ReplayRow, ReplayTable, SideCheck, Suite
 from dpaudit.experiments.benchmarks.pictures import browser_path, chromium, sample_suite, visit
 from dpaudit.reports import html
-from dpaudit.reports.pages.page_limits import by_severity
+from dpaudit.reports.pages.audit_facts import by_severity
 
 pytestmark = pytest.mark.skipif(browser_path() is None, reason="no browser of the Chromium family is installed")
 
@@ -91,6 +91,35 @@ def test_nothing_is_wider_than_the_screen_and_nothing_is_missing(browser, path, 
     assert looked.page.evaluate("document.documentElement.scrollWidth") <= width
     shown = looked.page.locator("figure svg >> visible=true").count()
     assert shown == looked.page.locator("figure").count() > 10
+    assert looked.complaints == looked.requests == []
+    looked.page.close()
+
+
+@pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)])
+def test_long_names_frames_and_replays_fit_too(browser, suite, tmp_path, width, dark):
+    first, row = suite.entries[0], "x" * 60
+    contents = "\n".join([",".join(f"column_{place}" for place in range(30)), *[",".join(["123.456789"] * 30)] * 40])
+    pair = dataclasses.replace(first.result.pair, x="data frame of 40 rows, 30 columns", contents=(contents, "[1]"))
+    calls = ReplayRow(
+        place=f"{row}.py:4 in {row}", source=row, primitive=row, distribution=row, moved="10", allowed="1",
+        loss="2", finding=row,
+    )  # fmt: skip
+    replayed = ReplayTable(sentence=row, seed=1, rows=(calls,), n_calls=3, remarks=(row,))
+    checks = [
+        SideCheck(
+            name=row, kind="replay", subject=row, verdict=verdict, word="excess", claim=row, found=row, seed=1,
+            lines=(row,), replay=replayed,
+        )
+        for verdict in ("EXCESS", "UNDETERMINED", "BOUNDED")
+    ]  # fmt: skip
+    entry = Entry(name="long_name_" * 9, result=dataclasses.replace(first.result, pair=pair), replay=replayed)
+    page = tmp_path / "long.html"
+    page.write_text(html(Suite(title=row, entries=(entry, first), checks=tuple(checks))), encoding="utf-8")
+    looked = visit(browser, page, width=width, dark=dark)
+    looked.page.locator(".fold button").first.click()
+    assert looked.page.evaluate("document.documentElement.scrollWidth") <= width
+    opened = looked.page.eval_on_selector_all("details[id^=check]", "all => all.map(each => each.open)")
+    assert opened == [True, True, True]
     assert looked.complaints == looked.requests == []
     looked.page.close()
 

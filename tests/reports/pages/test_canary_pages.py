@@ -47,11 +47,9 @@ def test_facts_name_canaries_theorems_and_shares():
     assert "theorem 2" in known["Theorems"]
     assert known["Error budget"].startswith("0.05 = betting (up to 1,000 guesses) 0.025 + counts (100 guesses) 0.0125")
     assert known["Exact value"] == "ε = 3"
-    assert "check_canaries(scores, included, claim=ApproxDP" in known["Repeat with"]
     known = facts(Entry(name="a", result=PAIRS))
     assert "in 1,000 random pairs of one in and one out" in known["Canaries"]
     assert known["Answers"].startswith("which canary of a pair is in")
-    assert "inclusion='fixed'" in known["Repeat with"]
     assert lines(RESULT).startswith(f"{RESULT}\n")
     rest = lines(RESULT).removeprefix(f"{RESULT}\n").splitlines()
     assert [line.split()[0] for line in rest] == ["claim", "canaries", "guesses", "at", "seed", "alpha"]

@@ -7,19 +7,23 @@ import re
 from functools import partial
 from html import unescape
 
+import pandas as pd
 import pytest
 
 from dpaudit import PureDP, Verdict
+from dpaudit.audit.datasets.description import contents_in_words, summarise
 from dpaudit.audit.health.findings import Finding, HealthCheck
 from dpaudit.audit.records.suite import Accepted, Entry, Suite
+from dpaudit.audit.replay.replay_result import ReplayVerdict
 from dpaudit.audit.results.audit_result import AuditResult, SequentialResult
+from dpaudit.audit.results.equivalence_result import Equivalence
 from dpaudit.audit.results.statement_result import Point, StatementResult
 from dpaudit.reports import PageCell, PageTable, html, markdown, table
-from dpaudit.reports.figures.forest_figure import forest
-from dpaudit.reports.figures.svg_figure import THEMED, svg
-from dpaudit.reports.pages.audit_facts import card
-from dpaudit.reports.pages.page_limits import about, by_severity, limits_of, what_to_do
-from dpaudit.reports.plain_text import expectations, severity_note, severity_text
+from dpaudit.reports.figures.output_figures import forest
+from dpaudit.reports.figures.plot import THEMED, svg
+from dpaudit.reports.pages.audit_facts import about, by_severity, card, limits_of, what_to_do
+from dpaudit.reports.pages.html_page import frame_rows
+from dpaudit.reports.plain_text import LOOKS, alike, duration, expectations, marked, severity_note, severity_text
 
 from ..examples import large
 
@@ -112,7 +116,7 @@ def test_the_first_line_says_who_what_and_when():
     assert line.endswith("(alpha 0.05 each), confidence 90% for all together")
     assert line in text_of(html(one))
     assert about(suite_of(a=FINE)).startswith("dpaudit 0.1.0 · time not recorded · alpha 0.05, ")
-    assert about(suite_of(a=FINE)).endswith(" · auditor not recorded")
+    assert "auditor" not in about(suite_of(a=FINE))
     merged = {
         "merged": [
             {"file": day, "environment": {"saved": f"{day}T08:00:00+00:00"}} for day in ("2026-02-03", "2026-02-01")
@@ -183,24 +187,70 @@ def test_drawings_on_the_page_have_no_colours_of_their_own(mixed):
             assert f"{name}: #" in scheme
 
 
-def test_a_frame_that_is_kept_as_text_keeps_its_lines():
-    pair = dataclasses.replace(FINE.pair, contents=("   a  b\n0  1  <2>", "\ta\u202e"))
+def test_a_kept_frame_is_a_table_and_any_other_dataset_a_line():
+    frame = pd.DataFrame({"a": [1, 2.5], "<b>": ["x, y", "\u202e"]}, index=["p", "q"])
+    contents = (contents_in_words(frame), contents_in_words({"b": frame}))
+    assert contents[0] == ',a,<b>\np,1.0,"x, y"\nq,2.5,\u202e'
+    assert "\n" not in contents[1]
+    assert contents_in_words(pd.Series([1, 2])) == "[1, 2]"
+    pair = dataclasses.replace(FINE.pair, x=summarise(frame), contents=contents)
     page = html(suite_of(frame=dataclasses.replace(FINE, pair=pair)))
-    assert "<dd><pre>   a  b\n0  1  &lt;2&gt;</pre></dd>" in page
-    assert "<dd><pre>\\ta\\u202e</pre></dd>" in page
+    assert '<th scope="col"><bdi>&lt;b&gt;</bdi></th></tr></thead>' in page
+    assert "<tr><td><bdi>p</bdi></td><td><bdi>1.0</bdi></td><td><bdi>x, y</bdi></td></tr>" in page
+    assert "<td><bdi>\\u202e</bdi></td>" in page
+    assert "<strong>Dataset y</strong>" in page
+    long = frame_rows(contents_in_words(pd.DataFrame({"n": range(100)})), "data frame of 100 rows, 1 column")
+    assert (len(long), long[0], long[60], long[61]) == (62, ["n"], ["59"], ["… 40 more rows"])
 
 
 def test_a_verdict_has_one_colour_and_one_mark():
-    seen = {"✖": (MILD, "X", "#D55E00"), "■": (FINE, "s", "#0072B2"), "◆": (SICK, "D", "#757575")}
+    seen = {"✖": (MILD, "X", "#C25500"), "■": (FINE, "s", "#0079BD"), "◆": (SICK, "D", "#767676")}
     for mark, (one, marker, colour) in seen.items():
         suite = suite_of(a=one)
         (cell,) = table(suite).columns[2].cells
         assert (str(cell), cell.style) == (f"{mark} {one.verdict.value}", f"bold {colour}")
         assert f"border-left:6px solid {colour}" in card(one)
+        assert f'<span style="color:{colour}" aria-hidden="true">{mark}</span>' in card(one)
         drawn = {each.get_marker(): each.get_color() for each in forest(suite).axes[0].lines}
         assert drawn[marker] == colour
         assert f'aria-hidden="true">{mark}</span> {one.verdict.value}' in html(suite)
         assert f"| {mark} {one.verdict.value} |" in markdown(suite)
+
+
+def contrast(one, other):
+    def luminance(colour):
+        parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+    light, heavy = sorted((luminance(one), luminance(other)), reverse=True)
+    return (light + 0.05) / (heavy + 0.05)
+
+
+@pytest.mark.parametrize("look", LOOKS.values(), ids=lambda look: look.style)
+def test_a_verdict_can_be_read_in_every_colour_of_its_look(look):
+    assert min(contrast(look.colour, paper) for paper in ("#FFFFFF", "#000000")) > 4.4
+    assert min(contrast(look.light, paper) for paper in ("#FBFBFA", "#FFFFFF")) > 6
+    assert min(contrast(look.dark, paper) for paper in ("#16181B", "#1F2226")) > 7
+    assert len({each.mark for each in LOOKS.values()}) == len({each.marker for each in LOOKS.values()}) == len(Verdict)
+
+
+@pytest.mark.parametrize("kind", [Verdict, Equivalence, ReplayVerdict])
+def test_every_verdict_has_a_look(kind):
+    assert {alike(verdict.name) for verdict in kind} == set(Verdict)
+    assert all(marked(verdict) == f"{LOOKS[alike(verdict.name)].mark} {verdict.value}" for verdict in kind)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (None, "–"), (0.0, "0 ms"), (0.0123, "12.3 ms"), (0.9994, "999 ms"), (0.9996, "1 s"), (3.204, "3.2 s"),
+        (59.94, "59.9 s"), (59.96, "1 min 0 s"), (75.5, "1 min 16 s"), (3599.4, "59 min 59 s"), (3599.6, "1 h 0 min"),
+        (4000.0, "1 h 7 min"), (5_000_000.0, "1,388 h 53 min"),
+    ],
+)  # fmt: skip
+def test_times_have_units(seconds, text):
+    assert duration(seconds) == text
 
 
 COVERAGE = PageTable(

@@ -11,7 +11,7 @@ import pytest
 from dpaudit import load
 from dpaudit.reports import html, markdown
 
-from .sessions import run, text_of
+from .sessions import HEAD, run, text_of
 
 pytest_plugins = ["pytester"]
 ERRORS = """
@@ -281,6 +281,56 @@ def test_a_failure_explains_itself_if_a_replay_takes_no_longer_than_the_audit(pr
         "--dp-audit-explain replays the pair, and names the line",
     ]
     assert messages(found).count("REFUTED") == 7
+
+
+OTHER_CHECKS = f"""{HEAD}
+def too_little(rows, rng):
+    return rng.laplace(sum(rows), 0.5)
+
+@pytest.mark.dp_audit(audits=3)
+def test_versions(dp_audit):
+    dp_audit.check(check_equivalence, good, good, X, margin=0.3, runs=2_000)
+    dp_audit.check(check_equivalence, good, bad, X, margin=0.05, runs=1_000, expect="refuted")
+    dp_audit.check(check_equivalence, good, bad, X, margin=0.06, runs=1_000)
+
+@pytest.mark.dp_audit(audits=0)
+def test_replayed(dp_audit):
+    dp_audit.replay(too_little, [1.0, 1.0], [1.0], claim=1.0)
+
+@pytest.mark.dp_audit(audits=0)
+def test_sensitivity(dp_audit):
+    dp_audit.check(check_sensitivity, sum, Rows([0.0, 1.0]), bound=1.0, norm="l1", adjacency="add-remove",
+                   evaluations=100)
+"""
+
+
+def test_replays_and_comparisons_have_a_row_a_message_and_a_card(project):
+    project.makepyfile(test_checks=OTHER_CHECKS)
+    found = run(project, "--dp-audit-report=audits.json", "--dp-audit-budget=5e-5")
+    found.assert_outcomes(passed=1, failed=2)
+    rows = [line.split("  ") for line in text_of(found).splitlines() if line.startswith("test_checks.py::")]
+    rows = [[cell.strip() for cell in row if cell.strip()] for row in rows]
+    assert [(row[0].removeprefix("test_checks.py::test_"), row[-1]) for row in rows] == [
+        ("sensitivity", "■ not refuted"),
+        ("versions", "■ equivalent within the margin"),
+        ("replayed", "✖ excess"),
+        ("versions #2", "✖ different by more than the margin, as expected"),
+        ("versions #3", "✖ different by more than the margin"),
+    ]
+    shown = messages(found)
+    assert "  check   test_checks.py::test_versions #3\n" in shown, "which of the calls shows a difference"
+    assert "  repeat  pytest test_checks.py::test_versions" in shown
+    suite = load(project.path / "audits.json")
+    assert [(check.kind, check.claim, check.found) for check in suite.checks if check.kind != "equivalence"] == [
+        ("replay", "1-DP", "loss at most 2"),
+        ("sensitivity", "l1 sensitivity 1", "change 1"),
+    ]
+    page, text = html(suite), markdown(suite)
+    assert page.count('id="check-') == page.count('<details class="audit"') == 5
+    assert '<span aria-hidden="true">✖</span> excess</span>' in page
+    assert "<code>return rng.laplace(sum(rows), 0.5)</code>" in page
+    assert "0 audits" not in page + text
+    assert "- **test\\_checks.py::test\\_replayed** (replay): ✖ excess; 1-DP; loss at most 2\n" in text
 
 
 def test_a_failure_names_the_line_and_a_report_has_the_table_of_calls(project):

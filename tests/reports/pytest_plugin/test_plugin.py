@@ -236,7 +236,7 @@ def test_what_has_a_budget_of_its_own(project):
 
 
 def test_audits_that_no_test_has_announced_take_what_is_left(project):
-    """Those without a row in the table are counted too."""
+    """Those that raised an error are counted too."""
     project.makepyfile(
         f"""{HEAD}
 def test_many(dp_audit):
@@ -250,10 +250,10 @@ def test_equal(dp_audit): dp_audit.check(check_equivalence, good, good, X, margi
     text = text_of(run(project, "--dp-audit-budget=5e-5"))
     assert "the rest of the error budget 5e-05 is too small for a further alpha of 1e-05" in text
     assert (
-        "3 audits, 2 more outside the table (checks without a row, audits that raised an error or ran again); "
+        "4 audits, 1 more outside the table (audits that raised an error or ran again); "
         "probability of any false alarm at most 5e-05, error budget 5e-05"
     ) in text
-    assert "\n1 outside the table (" in text_of(run(project, "-k", "equal"))
+    assert "\n1 outside the table (" in text_of(run(project, "-k", "crash"))
 
 
 def test_what_a_test_patches_is_audited(project):
