@@ -126,7 +126,7 @@ class UnknownNameError(AuditError, LookupError):
 
 
 def described(error: BaseException, *, shows_data: bool = True) -> str:
-    """Return an exception's type, and its message if it is this library's or rows of a dataset may be shown.
+    """Return an exception's type and, if it is this library's or rows may be shown, its message in one line.
 
     Without a message if `str` fails.
     """
@@ -134,6 +134,7 @@ def described(error: BaseException, *, shows_data: bool = True) -> str:
     if not (shows_data or isinstance(error, AuditError)):
         return f"{kind} [message hidden, as it may hold rows]"
     try:
-        return f"{kind}: {error}"
+        text = str(error)
+        return f"{kind}: {' '.join(text.split()) if chr(10) in text else text}"
     except Exception:  # a user's __str__ may raise anything
         return kind

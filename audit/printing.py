@@ -46,7 +46,8 @@ def shorten(value: Any) -> str:
             value = value.item()
         if type(value) in (str, bytes, list, tuple) and len(value) > _SHOWN:
             value = value[:_SHOWN]
-        text = repr(value).replace("\n", " ")
+        text = repr(value)
+        text = " ".join(text.split()) if "\n" in text else text  # the lines of an array or a frame
     except Exception:  # a user's repr may raise anything
         text = f"<{type(value).__name__}>"
     return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"

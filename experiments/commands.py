@@ -19,7 +19,7 @@ import typer
 
 from ..audit.errors import OptionError
 from ..audit.progress import display
-from ..reports.cli.report_commands import FORMS, console, print_lines, show, write_reports
+from ..reports.cli.report_commands import FORMS, console, earlier_title, print_lines, show, write_reports
 from ..reports.cli.shared_options import Jobs, completion, environment_of_command, optional, say, whole
 
 if TYPE_CHECKING:
@@ -99,6 +99,7 @@ def run(
     out = resume or out or Path("audit-report")
     require_for_html()
     way_on = f"`dpaudit run --resume {out}` continues"
+    earlier = None if resume else earlier_title(out)
     with store_for(out, "run", is_resumed=resume is not None) as store:
         begun = Begun.noted(
             store, names=names or None, document=document or None, runs=runs, alpha=alpha, budget=budget, seed=seed
@@ -123,6 +124,8 @@ def run(
             with telling_what_is_kept(store, f"--resume {out}"):
                 written = write_reports(suite, out)
         finally:
+            if earlier is not None:
+                written.append(f"replaced: the earlier results in {out}, {earlier!r}; --out names another folder")
             show(suite, written)
         store.discard()
     raise typer.Exit(0 if suite.is_met else 1)

@@ -115,10 +115,12 @@ def duration(seconds: float | None) -> str:
 
 
 def visible(text: str, limit: int = 500) -> str:
-    """Escape invisible and reordering characters, and cut the middle of texts longer than `limit`."""
+    """Escape invisible and reordering characters, and cut the middle of texts longer than `limit`, between words."""
     if len(text) > limit:
         tail = limit // 3
-        text = f"{text[: limit - tail - 1]}…{text[-tail:]}"
+        start, end = text[: limit - tail - 1], text[-tail:]
+        start = start[: start.rfind(" ", len(start) // 2) + 1] or start
+        text = f"{start}…{end[max(end.find(' ', 0, tail // 2), 0) :]}"
     if text.isprintable():
         return text
     return "".join(

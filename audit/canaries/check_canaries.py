@@ -6,7 +6,7 @@ scores alone. Ties between scores are broken by coins, since any other rule migh
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
@@ -27,7 +27,7 @@ from ..options import checked_seed, in_a_tuple, is_whole
 from ..printing import shorten
 from ..random_streams import Stream, seed_of_coins, sequence_of
 from ..results.canary_result import CanaryResult, best_guesses, score_sketch
-from ..results.verdict import Verdict, largest_excess
+from ..results.verdict import Verdict, required_excess
 from ..sampling.object_identity import versions
 from .canary_tests import refuted_parameter, tail
 from .plan_canaries import (
@@ -411,25 +411,19 @@ def check_canaries(
         notes=_notes(counted, found) if bound <= claim.parameter else (),
         versions=versions(),
     )
-    if excess is not None and result.verdict is Verdict.INCONCLUSIVE and detect is None:
-        of = "pairs" if kind == "fixed" else "canaries"
+    if result.verdict is Verdict.INCONCLUSIVE:
         options: Any = {"alpha": alpha, "probability": counted.probability, "guess": guess, "method": method}
-        notes = _enough(claim, of, **options)
-        result = replace(result, notes=(*result.notes, *notes))
+        result = replace(result, needed=_needed(claim, required_excess(claim, detect), **options))
     result.environment["seconds"] = round(now() - started, 3)
     return result
 
 
-def _enough(claim: Claim, of: str, **options: Any) -> Iterator[str]:
-    """Yield a note with a number of canaries that is enough for the claim; none for claims whose plans take long."""
-    if claim.divergence_slopes:
-        return
+def _needed(claim: Claim, excess: float, **options: Any) -> int | None:
+    """Return a number of canaries that detects the excess; None if none does."""
     try:
-        plan = plan_canaries(claim=claim, detect=largest_excess(claim), power=_POWER, **options)
+        return plan_canaries(claim=claim, detect=excess, power=_POWER, **options).canaries
     except OptionError:  # no number of canaries is enough
-        return
-    excess = f"their minimum detectable excess is {plan.min_detectable_excess:.2g}"
-    yield f"{plan.canaries:,} {of} would be enough: {excess}"
+        return None
 
 
 def _adjacency(adjacency: Any, inclusion: Inclusion) -> str:

@@ -115,33 +115,39 @@ def best_rates(claim: Claim, guesses: CanaryGuesses, numbers: Sequence[int]) -> 
     return np.clip(1.0 - high / share, 0.0, 1.0)
 
 
-def smallest_excess(tests: Sequence[CanaryTest], claim: Claim, guesses: CanaryGuesses, power: float) -> float:
-    """Return the smallest excess that is refuted with probability `power`, if canaries show as much as they can.
+def is_detected(excess: float, tests: Sequence[CanaryTest], claim: Claim, guesses: CanaryGuesses, power: float) -> bool:
+    """Return whether an excess is refuted with probability `power`, if canaries show as much as they can.
 
     Each canary then tells its inclusion bit as clearly as the claim at that privacy parameter allows, independently of
     the others.
     """
     tried = [(test, number) for test in tests for number in _numbers(test, guesses)]
+    numbers = [number for _, number in tried]
+    rates = best_rates(claim.with_parameter(claim.parameter + min(excess, _most(claim))), guesses, numbers)
+    # Fewer correct guesses than the first whole number at which the distribution function exceeds 1 − power have at
+    # most that probability.
+    right = np.ceil(np.maximum(bdtrik(1.0 - power, np.array(numbers, dtype=np.float64), rates), 0.0) - _ROUNDING)
+    return any(
+        refutes(test, claim, _guessed(guesses, number, int(some)))
+        for (test, number), some in zip(tried, right, strict=True)
+    )
 
-    def is_detected(parameter: float) -> bool:
-        numbers = [number for _, number in tried]
-        rates = best_rates(claim.with_parameter(parameter), guesses, numbers)
-        # Fewer correct guesses than the first whole number at which the distribution function exceeds 1 − power have at
-        # most that probability.
-        right = np.ceil(np.maximum(bdtrik(1.0 - power, np.array(numbers, dtype=np.float64), rates), 0.0) - _ROUNDING)
-        return any(
-            refutes(test, claim, _guessed(guesses, number, int(some)))
-            for (test, number), some in zip(tried, right, strict=True)
-        )
 
+def _most(claim: Claim) -> float:
+    """Return about the largest excess that the claim's family has."""
     most = claim.max_parameter if math.isfinite(claim.max_parameter) else claim.parameter + 40.0
-    low, high = claim.parameter, most * (1.0 - 1e-9)
-    if not is_detected(high):
+    return most * (1.0 - 1e-9) - claim.parameter
+
+
+def smallest_excess(tests: Sequence[CanaryTest], claim: Claim, guesses: CanaryGuesses, power: float) -> float:
+    """Return the smallest excess that `is_detected`; infinite if there is none."""
+    low, high = 0.0, _most(claim)
+    if not is_detected(high, tests, claim, guesses, power):
         return math.inf
-    while high - low > max(_PRECISION * (high - claim.parameter), _LEAST * max(high, _LEAST)):
+    while high - low > max(_PRECISION * high, _LEAST * max(claim.parameter + high, _LEAST)):
         middle = 0.5 * (low + high)
-        low, high = (low, middle) if is_detected(middle) else (middle, high)
-    return high - claim.parameter
+        low, high = (low, middle) if is_detected(middle, tests, claim, guesses, power) else (middle, high)
+    return high
 
 
 def _numbers(test: CanaryTest, guesses: CanaryGuesses) -> list[int]:
@@ -279,27 +285,32 @@ def plan_canaries(
     alpha = check_test_alpha(alpha)
     if (canaries is None) == (detect is None):
         raise OptionError("a plan is for a number of canaries, or for an excess to detect; pass canaries or detect=.")
-    if canaries is None:
-        assert detect is not None
-        return _fewest(
-            detect,
-            lambda number: plan_canaries(
-                number, claim=claim, alpha=alpha, probability=probability, guess=guess, method=method, power=power
-            ),
+    claim = claim_at(claim, 1.0)
+    answer = guess_by(guess, claim, probability)
+
+    def shape(number: int) -> tuple[tuple[CanaryTest, ...], Claim, CanaryGuesses]:
+        numbers = tuple(sorted({*guess_numbers(number), *fixed_numbers(number)}))
+        none_right = CanaryGuesses(
+            canaries=number, numbers=numbers, correct=(0,) * len(numbers), answer=answer, probability=probability
         )
-    if not is_whole(canaries) or not FEWEST <= canaries <= MOST:
+        return plan_tests(method, None, claim, none_right, alpha), claim, none_right
+
+    if detect is not None:
+        if alpha <= (delta := float(getattr(claim, "delta", 0.0))):
+            raise OptionError(
+                f"alpha={alpha:g} is not above delta={delta:g}, so no number of canaries refutes the claim, which a "
+                "training keeps that reveals everything with probability delta; use a larger alpha or a smaller delta.",
+                alpha=alpha,
+            )
+        canaries = _fewest(detect, lambda number: is_detected(detect, *shape(number), power))
+    if canaries is None or not is_whole(canaries) or not FEWEST <= canaries <= MOST:
         raise OptionError(
             f"canaries={shorten(canaries)} is not allowed; use a whole number from {FEWEST} to {MOST:,}.",
             canaries=canaries,
         )
-    claim = claim_at(claim, 1.0)
-    m, answer = int(canaries), guess_by(guess, claim, probability)
-    numbers = tuple(sorted({*guess_numbers(m), *fixed_numbers(m)}))
-    none_right = CanaryGuesses(
-        canaries=m, numbers=numbers, correct=(0,) * len(numbers), answer=answer, probability=probability
-    )
-    most = m if answer == "both" else round(none_right.prior * m)
-    tests = plan_tests(method, None, claim, none_right, alpha)
+    tests, _, none_right = shape(int(canaries))
+    most = none_right.canaries if answer == "both" else round(none_right.prior * none_right.canaries)
+    excess = smallest_excess(tests, claim, none_right, power)
     return CanaryPlan(
         canaries=none_right.canaries,
         claim=claim,
@@ -307,7 +318,7 @@ def plan_canaries(
         power=power,
         tests=tests,
         max_attainable_bound=highest_bound(none_right, most, tests, claim),
-        min_detectable_excess=smallest_excess(tests, claim, none_right, power),
+        min_detectable_excess=excess if detect is None else min(excess, detect),  # which rounding may have passed
     )
 
 
@@ -317,18 +328,18 @@ def highest_bound(guesses: CanaryGuesses, most: int, tests: tuple[CanaryTest, ..
     return max(refuted_parameter(test, claim, perfect) for test in tests)
 
 
-def _fewest(excess: float, plan: Callable[[int], CanaryPlan]) -> CanaryPlan:
-    """Return a plan of about the fewest canaries that detect an excess."""
-    too_few, found = FEWEST, plan(FEWEST)
-    while found.min_detectable_excess > excess:
-        too_few = found.canaries
+def _fewest(excess: float, suffices: Callable[[int], bool]) -> int:
+    """Return about the fewest canaries that detect an excess."""
+    too_few = enough = FEWEST
+    while not suffices(enough):
+        too_few = enough
         if 4 * too_few > MOST:
-            raise OptionError(f"detect={excess:g} takes more than {too_few:,} canaries; use a larger excess.")
-        found = plan(4 * too_few)
-    while found.canaries > 1.1 * too_few + 1:
-        between = plan(round(math.sqrt(too_few * found.canaries)))
-        if between.min_detectable_excess <= excess:
-            found = between
-        else:
-            too_few = between.canaries
-    return found
+            raise OptionError(
+                f"detect={excess:g} takes more than {too_few:,} canaries; use a larger excess, or a larger alpha for a "
+                "claim with delta."
+            )
+        enough = 4 * too_few
+    while enough > 1.1 * too_few + 1:
+        between = round(math.sqrt(too_few * enough))
+        too_few, enough = (too_few, between) if suffices(between) else (between, enough)
+    return enough

@@ -13,7 +13,6 @@ from typing import Any, ClassVar, Final, Literal
 import numpy as np
 
 from ..errors import AdjacencyError, OptionError
-from ..events.named_parts import is_foreign_array
 from ..events.outputs import outcome_key
 from ..options import as_number, is_whole
 from ..printing import did_you_mean, shorten
@@ -22,6 +21,9 @@ from .description import difference, edges_of, entry_difference, nodes_of
 from .rows import (
     as_numpy,
     as_rows,
+    columns_by_name,
+    is_array,
+    is_column_of_rows,
     is_frame,
     is_graph,
     rows_apart,
@@ -70,9 +72,10 @@ class Adjacency(ABC):
         if not self.holds(measured, distance):
             found = "at no finite distance" if math.isinf(measured) else f"at distance {measured:.6g}"
             way_out = "" if measured in (0, math.inf) else ", or distance= to audit the claim at that distance"
+            hint = on_tuples(x) or on_tuples(y)
             raise AdjacencyError(
                 f"the pair is {found} under {self}, not at {distance:g}: {self.difference(x, y)}; pass another pair"
-                f"{way_out}.{f' {on_tuples(x)}.' if on_tuples(x) else ''}",
+                f"{way_out}.{f' {hint}.' if hint else ''}",
                 measured=measured,
                 distance=distance,
             )
@@ -80,16 +83,15 @@ class Adjacency(ABC):
 
 
 def on_tuples(dataset: Any) -> str:
-    """Return how to pass a table that is written as a tuple of arrays, such as (X, y); empty for other datasets."""
-    if (
-        not isinstance(dataset, (tuple, list))
-        or len(dataset) < 2
-        or not all(isinstance(value, np.ndarray) or is_foreign_array(value) for value in dataset)
-    ):
+    """Return how to pass a table whose columns would count as rows, such as [X, y]; empty for other datasets."""
+    is_short = isinstance(dataset, (tuple, list)) and len(dataset) > 1 and columns_by_name(dataset) is None
+    if not is_short or not all(map(is_column_of_rows, dataset)):
+        return ""
+    if isinstance(dataset, list) and len({np.shape(part) if is_array(part) else None for part in dataset}) == 1:
         return ""
     return (
-        f"A {type(dataset).__name__} of arrays counts as one row for each array: for features and labels pass one "
-        "array with the labels as its last column, or a dictionary of columns"
+        f"Each of the {len(dataset):,} parts of the {type(dataset).__name__} counts as one row; pass features and "
+        "labels as a tuple of arrays of one length, (X, y)"
     )
 
 
@@ -97,7 +99,8 @@ def on_tuples(dataset: Any) -> str:
 class AddRemove(Adjacency):
     """Datasets that differ by one row added or removed; the distance is the size of the symmetric difference.
 
-    Datasets are compared as multisets, so the order of rows does not matter.
+    Datasets are compared as multisets, so the order of rows does not matter. A tuple of arrays of one length, such as
+    features and labels (X, y), is a table with one column for each array; in a list of arrays, each array is a row.
 
     See Also
     --------

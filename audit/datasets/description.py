@@ -49,7 +49,8 @@ def summarise(dataset: Any) -> str:
         return f"data frame of {counted(len(dataset), 'row')}, {counted(len(dataset.columns), 'column')}"
     columns = columns_by_name(dataset)
     if columns is not None:
-        return f"dictionary of {counted(len(columns), 'column')}, {counted(len(next(iter(columns.values()))), 'row')}"
+        name = "dictionary" if isinstance(dataset, dict) else type(dataset).__name__
+        return f"{name} of {counted(len(columns), 'column')}, {counted(len(next(iter(columns.values()))), 'row')}"
     if is_tensor(dataset) and hasattr(dataset, "shape"):
         return f"{type(dataset).__name__} of shape {tuple(dataset.shape)}, {dataset.dtype}"
     if is_graph(dataset):
@@ -86,9 +87,9 @@ def contents_in_words(dataset: Any) -> str:
 
 
 def is_empty(dataset: Any) -> bool:
-    """Return whether the dataset is an empty collection."""
+    """Return whether the dataset is an empty collection, or a table without rows."""
     try:
-        return len(dataset) == 0
+        return len(next(iter((columns_by_name(dataset) or {0: dataset}).values()))) == 0
     except Exception:  # a user's __len__ may raise anything
         return False
 

@@ -47,14 +47,24 @@ def is_graph(dataset: Any) -> bool:
 def columns_by_name(dataset: Any) -> dict[Any, Any] | None:
     """Return the columns of a dataset that is stored by column; None for any other dataset.
 
+    A tuple of arrays or frames, and perhaps lists, of one length is a table, such as features and labels; its columns
+    are numbered. A list of arrays holds a row in each array, as does a tuple of arrays of other lengths. A column may
+    hold vectors, but not in a dictionary of one entry, which is a matrix with a name.
+
     >>> columns_by_name({"age": [31, 57], "sex": ["f", "m"]})
     {'age': [31, 57], 'sex': ['f', 'm']}
+    >>> columns_by_name((np.eye(2), [0, 1])).keys(), columns_by_name([np.eye(2), np.eye(2)])
+    (dict_keys([0, 1]), None)
     >>> columns_by_name({"cats": 5}) is None
     True
     """
     if is_frame_of_columns(dataset):
         return {name: dataset.to_series(place) for place, name in enumerate(dataset.columns)}
-    if type(dataset) is not dict or not dataset or not all(map(_is_column, dataset.values())):
+    if isinstance(dataset, tuple) and len(dataset) > 1 and any(map(is_array, dataset)):
+        dataset = dict(enumerate(dataset))
+    if type(dataset) is not dict or not all(map(is_column_of_rows, dataset.values())):
+        return None
+    if len(dataset) == 1 and getattr(next(iter(dataset.values())), "ndim", 1) > 1:
         return None
     return dataset if len(set(map(len, dataset.values()))) == 1 else None
 
@@ -84,14 +94,22 @@ def rows_by_name(dataset: Any) -> list[dict[Any, Any]] | None:
 
 
 def as_list(column: Any) -> list[Any]:
-    """Return the values of a column as a list."""
+    """Return the values of a column as a list; of a frame in a column its rows."""
+    if is_frame(column):
+        return [tuple(row) for row in column.itertuples(index=False, name=None)]
+    if isinstance(column, np.ma.MaskedArray):
+        return list(column.tolist())  # masked entries become None
     return list(column if isinstance(column, (list, tuple)) else column_of(column).tolist())
 
 
-def _is_column(value: Any) -> bool:
-    if isinstance(value, np.ndarray) or is_foreign_array(value):
-        return getattr(value, "ndim", 1) == 1
-    return isinstance(value, (list, tuple))
+def is_array(value: Any) -> bool:
+    """Return whether the value is an array, a column or a frame of any library."""
+    return isinstance(value, np.ndarray) or is_foreign_array(value)
+
+
+def is_column_of_rows(value: Any) -> bool:
+    """Return whether the value can be a column of a table, with one entry or one vector for each row."""
+    return getattr(value, "ndim", 1) >= 1 if is_array(value) else isinstance(value, (list, tuple))
 
 
 def rows_apart(x: Any, y: Any) -> tuple[int, int]:
@@ -104,7 +122,7 @@ def rows_apart(x: Any, y: Any) -> tuple[int, int]:
     (2, 1)
     """
     try:
-        x, y = without_common_ends(*_in_one_order(as_rows(x), as_rows(y)))
+        x, y = without_common_ends(*_in_one_order(*map(as_rows, _where_columns_differ(x, y))))
         more = rows_of(x)
         more.subtract(rows_of(y))
     except DatasetError:
@@ -116,6 +134,19 @@ def rows_apart(x: Any, y: Any) -> tuple[int, int]:
         ) from error
     only_x = sum(count for count in more.values() if count > 0)
     return only_x, only_x - more.total()
+
+
+def _where_columns_differ(x: Any, y: Any) -> tuple[Any, Any]:
+    """Return two datasets of the same columns without their common rows at the head and at the tail."""
+    a, b = columns_by_name(x), columns_by_name(y)
+    if a is None or b is None or a.keys() != b.keys():
+        return x, y
+    tables = [{name: held if is_frame(held) else as_numpy(held) for name, held in each.items()} for each in (a, b)]
+    head, tail = _common_ends(
+        [pair for name in a for pair in _columns(*(table[name] for table in tables)) or [((), ())]]
+    )
+    x, y = ({name: _between(held, head, tail) for name, held in table.items()} for table in tables)
+    return x, y
 
 
 def _in_one_order(x: Any, y: Any) -> tuple[Any, Any]:
@@ -167,16 +198,24 @@ def as_numpy(dataset: Any) -> Any:
 
 def without_common_ends(x: Any, y: Any) -> tuple[Any, Any]:
     """Return both datasets without their common rows at the head and at the tail."""
-    columns = _columns(x, y)
-    n = min(len(x), len(y))
+    head, tail = _common_ends(_columns(x, y))
+    return _between(x, head, tail), _between(y, head, tail)
+
+
+def _common_ends(columns: list[tuple[Any, Any]]) -> tuple[int, int]:
+    """Return the numbers of leading and of last rows in which all columns agree, without overlap."""
+    n = min((min(len(a), len(b)) for a, b in columns), default=0)
     head = min((_length_of_head(a[:n], b[:n]) for a, b in columns), default=0)
     rest = n - head
     ends = ((a[len(a) - rest :][::-1], b[len(b) - rest :][::-1]) for a, b in columns)
-    tail = min((_length_of_head(*end) for end in ends), default=0)
+    return head, min((_length_of_head(*end) for end in ends), default=0)
+
+
+def _between(rows: Any, head: int, tail: int) -> Any:
+    """Return the rows without those at the head and at the tail."""
     if head == tail == 0:
-        return x, y
-    x, y = ((rows.iloc if is_frame(rows) else rows)[head : len(rows) - tail] for rows in (x, y))
-    return x, y
+        return rows
+    return (rows.iloc if is_frame(rows) else rows)[head : len(rows) - tail]
 
 
 def symmetric_difference(a: Counter[Any], b: Counter[Any]) -> Counter[Any]:
@@ -210,6 +249,8 @@ def _row_key(row: Any) -> Any:
 def _columns(x: Any, y: Any) -> list[tuple[Any, Any]]:
     """Return pairs of columns, arrays of one type or lists, that hold all of both datasets; none if types differ."""
     if isinstance(x, np.ndarray) and isinstance(y, np.ndarray):
+        if np.ma.isMaskedArray(x) or np.ma.isMaskedArray(y):
+            return []
         return [(x, y)] if x.shape[1:] == y.shape[1:] and _is_by_value(x, y) else []
     if all(is_frame(rows) and _is_defined_by_pandas(rows) for rows in (x, y)) and len(x.columns) == len(y.columns):
         pairs = ((x.iloc[:, i], y.iloc[:, i]) for i in range(len(x.columns)))

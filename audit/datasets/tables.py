@@ -228,7 +228,7 @@ def _columns_of(table: Any, names: tuple[str, ...]) -> tuple[int, dict[str, list
     if is_frame(table):
         by_name = {name: table.iloc[:, place].tolist() for place, name in enumerate(table.columns)}
         return len(table), {name: by_name[name] for name in names if name in by_name}, len(set(by_name) - set(names))
-    by_column = columns_by_name(table)
+    by_column = None if isinstance(table, tuple) else columns_by_name(table)
     if by_column is not None:
         lists = {name: as_list(column) for name, column in by_column.items()}
         length = len(next(iter(lists.values())))

@@ -163,6 +163,7 @@ class _TwoCalls:
 
     sampler: Sampler
     size_name: str = "size"  # it draws blocks
+    is_one_by_one: bool = False
 
     @property
     def function(self) -> Callable[..., Any]:

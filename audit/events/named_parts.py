@@ -14,16 +14,18 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import enum
+import io
 import ipaddress
 import numbers
 import pathlib
 import uuid
 from collections import Counter, OrderedDict
-from collections.abc import Hashable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Coroutine, Hashable, Iterable, Iterator, MappingView
 from dataclasses import dataclass, fields, is_dataclass
 from decimal import Decimal
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
+from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -734,3 +736,37 @@ def refuse_masked(value: Any, name: str) -> None:
 def refusal(name: str, said: str, **facts: Any) -> MechanismError:
     """Return the error for what the mechanism with this name has returned."""
     return MechanismError(f"{name} returned {said}", mechanism=name, **facts)
+
+
+# What is returned in place of a value, by the value that it would give and the way to that value.
+_UNEVALUATED: tuple[tuple[tuple[Any, ...], str, str], ...] = (
+    ((AsyncIterator,), "its values", "collect them with asyncio.run(…) and return a list"),
+    ((Awaitable,), "its value", "await it and return its value, or return asyncio.run(…)"),
+    ((io.IOBase,), "its contents", "return file.read()"),
+    ((Iterator, MappingView), "its values", "return list(…)"),
+    ((FunctionType, BuiltinFunctionType, MethodType, partial), "its result", "call it and return the result"),
+)
+_METHODS = {"concurrent": "result", "distributed": "result", "dask": "compute", "polars": "collect"}  # by library
+
+
+def unevaluated(output: Any) -> str:
+    """Describe an output that is not a value yet, with the remedy, such as a generator; empty for a value."""
+    kind: Any = type(output)
+    if isinstance(output, Coroutine):
+        output.close()  # Python would warn that it was never awaited
+    name = kind.__name__.removeprefix("builtin_").removesuffix("_or_method")
+    what = f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
+    for kinds, value, remedy in _UNEVALUATED:
+        if isinstance(output, kinds):
+            return f"{what}, not {value}; {remedy}."
+    method = _METHODS.get(str(kind.__module__).partition(".")[0])
+    if method is None or not callable(getattr(kind, method, None)):
+        return ""
+    return f"{what}, not its result; return the result of its method {method}()."
+
+
+def refuse_unevaluated(output: Any, name: str, size: int | None = None) -> None:
+    """Raise a `MechanismError` for an output that is not a value yet, and for None in place of `size` outputs."""
+    said = "" if output is not None or size is None else f"None when asked for {size} outputs; is a return missing?"
+    if said := said or unevaluated(output):
+        raise refusal(name, said)

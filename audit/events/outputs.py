@@ -29,6 +29,7 @@ from .named_parts import (
     printed,
     refusal,
     refuse_masked,
+    refuse_unevaluated,
     side_by_side,
     structure_of,
 )
@@ -93,6 +94,7 @@ def as_outputs(raw: Any, size: int, name: str, form: Form | None = None) -> Outp
             )
         raw = raw.tolist()
     elif isinstance(raw, (str, bytes)) or not _is_sequence(raw):
+        refuse_unevaluated(raw, name, size)
         said = f"{type(raw).__name__} when asked for {size} outputs; return an array or a list with one output for each"
         raise refusal(name, f"{said} run.", size=size)
     if len(raw) != size:

@@ -17,11 +17,10 @@ import pathlib
 import re
 import uuid
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
-from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
 import numpy as np
@@ -50,6 +49,7 @@ from .named_parts import (
     printed,
     refusal,
     refuse_masked,
+    refuse_unevaluated,
     shown,
     shown_names,
     structure_of,
@@ -627,13 +627,11 @@ def _copied(output: Any, name: str) -> Any:
     kind = type(output).__name__
     if isinstance(output, complex):
         raise refusal(name, f"the complex number {output}; use a pair of reals.")
+    refuse_unevaluated(output, name)
     try:
         is_reflexive, own_hash = bool(output == output), hash(output)
     except Exception as error:  # a user's __hash__ and __eq__ may raise anything
         raise _incomparable(kind, name, error) from None
-    if isinstance(output, (Iterator, Coroutine, AsyncIterator)):
-        way_out = "await it and return its value" if isinstance(output, Coroutine) else "return a list"
-        raise refusal(name, f"a {kind}, not the values that it would give; {way_out}.")
     said = f"an output of type {kind}, which"
     if _compares_by_identity(output):
         raise refusal(
@@ -744,6 +742,4 @@ def _compares_by_identity(output: Any) -> bool:
     kind: Any = type(output)
     if output is None or isinstance(output, type):
         return False
-    if isinstance(output, (FunctionType, BuiltinFunctionType, functools.partial)) or hasattr(kind, "__next__"):
-        return True
     return all(getattr(kind, name) is getattr(object, name) for name in ("__eq__", "__reduce__", "__reduce_ex__"))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import sys
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeAlias
 
@@ -31,7 +32,7 @@ from ..portfolio.floating_point_leaks import FALSE_WARNING, floating_point_leak_
 from ..portfolio.net import Net
 from ..portfolio.partitions import Bins, learn_bins, learn_cells, recur
 from ..random_streams import Stream, sequence_of
-from ..results.audit_result import AuditResult, FixedSizeResult, OtherDirection, Settings, Stop
+from ..results.audit_result import NO_NOISE, AuditResult, FixedSizeResult, OtherDirection, Settings, Stop
 from ..results.bin_result import BinCounts
 from ..results.verdict import Verdict, verdict_of
 from ..sampling.object_identity import versions
@@ -141,6 +142,9 @@ def _width(outputs: Outputs) -> int:
 
 # Notes on outputs, and health checks of counts: outputs vary, the event occurs in some runs, as often as in the pilot.
 
+_STUB = "Look for a stub, an early return, or noise from a fixed seed."
+_OF_NAN = "unless NaN is meant, look for 0/0, infinite numbers or missing values"
+_OF_NONE = "unless None is meant, a return is missing in some branch"
 _FIRST = 100  # outputs compared first, because most outputs vary
 _NEARLY_ALL = 0.5  # share of different outputs above which their values teach nothing
 _SCORES = 1_000  # largest number of scores that a pilot chooses from, each with nested events or with intervals
@@ -149,7 +153,9 @@ _SCORES = 1_000  # largest number of scores that a pilot chooses from, each with
 def run_notes(
     x: Outputs, y: Outputs, main_x: BlockCounts, main_y: BlockCounts, *, runs: str = "pilot runs"
 ) -> tuple[str, ...]:
-    """Exceptions, and outputs that never vary, of the kept outputs, which `runs` names, and of those only counted."""
+    """Exceptions, and outputs that never vary or are no values, of the kept outputs, which `runs` names, and of those
+    only counted.
+    """
     notes = []
     if (text := number_text(x)) is not None and number_text(y) is not None:
         notes.append(f"outputs are texts of numbers, such as {text!r}; return numbers if the values are meant")
@@ -157,18 +163,51 @@ def run_notes(
         seen = f"{len(outputs):,} {runs} on {side}"
         raised = raised_in(outputs)
         notes += [f"{exception} was raised in {times:,} of {seen}" for exception, times in sorted(raised.items())]
-        if not raised and are_same(outputs):
-            output = outcome_list(outputs[:1])[0]
-            cause = "is a return missing?" if output is None else "is its noise drawn anew in each run?"
-            if outputs.dtype.kind == "f" and np.isnan(outputs[0]).any():  # noise changes no NaN
-                cause = "is it computed from NaN, or from infinite numbers?"
-            notes.append(f"all {seen} gave the same output, {outcome_words(output)}; {cause}")
+    notes += [*_without_noise(x, y, runs), *_without_values(x, y)]
     for side, main in (("x", main_x), ("y", main_y)):
         others = f"{int(main.sizes.sum()):,} main runs on {side}"
         notes += [
             f"{exception} was raised in {times:,} of {others}" for exception, times in sorted(main.raised.items())
         ]
     return tuple(notes)
+
+
+def _without_noise(x: Outputs, y: Outputs, runs: str) -> Iterator[str]:
+    """Yield a note if all outputs on a dataset are equal, the same one for both datasets."""
+    kept = {"x": x, "y": y}
+    same = {side: outcome_list(each[:1])[0] for side, each in kept.items() if not raised_in(each) and are_same(each)}
+    if not same:
+        return
+    parts = [part for each in same.values() for part in (each if isinstance(each, tuple) else (each,))]
+    are_two, are_one = len(same) == 2, len(same) == 2 and are_equal(x[:1], y[:1])
+    cause = NO_NOISE if are_two and not are_one else "is its noise drawn anew in each run?"
+    if None in same.values():
+        cause = "is a return missing?"
+    elif "nan" in map(repr, parts):  # noise changes no NaN
+        cause = "is it computed from NaN, or from infinite numbers?"
+    side, output = next(iter(same.items()))
+    on = "x and on y" if are_one else side
+    other = f", and all on y {outcome_words(same['y'])}" if are_two and not are_one else ""
+    yield f"all {len(kept[side]):,} {runs} on {on} gave the same output, {outcome_words(output)}{other}; {cause}"
+
+
+def _without_values(x: Outputs, y: Outputs) -> Iterator[str]:
+    """Yield a note if some outputs on a dataset are NaN, or None, and others are not."""
+    for what, cause in ((math.nan, _OF_NAN), (None, _OF_NONE)):
+        shares = [_share_of(what, outputs) for outputs in (x, y)]
+        if any(0.0 < share < 1.0 for share in shares):
+            on_x, on_y = (f"{100 * share:.3g}%" for share in shares)
+            verb = "have a" if x.ndim == y.ndim == 2 else "are"
+            yield f"{on_x} of the outputs {verb} {'None' if what is None else 'NaN'} on x, {on_y} on y; {cause}"
+
+
+def _share_of(missing: float | None, outputs: Outputs) -> float:
+    """Return the share of outputs that are None, or NaN, or vectors with a NaN."""
+    if outputs.dtype != object:
+        is_nan = outputs != outputs
+        return 0.0 if missing is None else float(np.mean(is_nan.any(axis=1) if is_nan.ndim == 2 else is_nan))
+    found = [each for each in outputs.tolist() if type(each) is type(missing) and (each is None or each != each)]
+    return len(found) / len(outputs)
 
 
 def are_same(outputs: Outputs) -> bool:
@@ -278,7 +317,7 @@ def _constant_output(evidence: Evidence) -> list[Finding]:
             HealthCheck.CONSTANT_OUTPUT,
             f"all {runs_x:,} runs on x and {runs_y:,} on y gave the same output, "
             f"{outcome_words(output)}, so the audit saw nothing of how the mechanism uses its data. "
-            + ("Is a return missing?" if output is None else "Look for a stub, or for a function that returns early."),
+            + ("Is a return missing?" if output is None else _STUB),
         )
     ]
 

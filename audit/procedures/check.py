@@ -246,6 +246,7 @@ def _name(mechanism: Any) -> str:
 
 _LOG = logging.getLogger("dpaudit")
 _STATE = "the mechanism keeps state from run to run, so one process drew all runs, regardless of the number of workers"
+_FIXED = "calls give the same outputs with every rng, so each run was drawn by a call with size=1"
 _RUNS = 1_000_000  # if neither runs nor an excess to detect is requested
 
 
@@ -436,6 +437,7 @@ def audit_pair(mechanism: Any, x: Any, y: Any, options: Options, earlier: Earlie
         notes=(
             *notes_on_texts(x, y),
             *([_STATE] if plan.is_stateful and not sampler.is_block else []),
+            *([_FIXED] if plan.sampler.call.is_one_by_one else []),
             *left_out.values(),
         ),
     )

@@ -25,6 +25,7 @@ from ..events.named_parts import (
     names_of,
     shown_names,
     side_by_side,
+    unevaluated,
     without_labels,
 )
 from ..events.outputs import Outputs, as_outputs, merge
@@ -261,6 +262,8 @@ def _values_of(columns: Entries, name: str) -> Any:
 
 def _size(values: Any, name: str) -> int:
     """The number of runs."""
+    if said := unevaluated(values):
+        raise MechanismError(f"{name} are {said.replace('return', 'pass')}", mechanism=name)
     columns = columns_of_block(values) or [("", values.value if type(values) is Part else values)]
     if not hasattr(columns[0][1], "__len__") or is_single(columns[0][1]):
         raise MechanismError(

@@ -29,6 +29,7 @@ import numpy as np
 from ..clock import now
 from ..datasets.contents import Kept, NotCopied, kept, same_output
 from ..errors import AuditError, MechanismError
+from ..events.named_parts import refuse_unevaluated
 from ..events.outputs import Raised
 from ..floating_point_errors import under
 from ..printing import counted
@@ -646,8 +647,11 @@ class Runner:
         try:
             if self.sampler.is_block:
                 block = self.sampler.call(dataset, 1, rng)
+                refuse_unevaluated(block, self.sampler.name, 1)
                 return (block.iloc[0] if hasattr(block, "iloc") else block[0]), None
-            return self.sampler.call(dataset, rng), None
+            output = self.sampler.call(dataset, rng)
+            refuse_unevaluated(output, self.sampler.name)
+            return output, None
         except AuditError:  # not an output of the mechanism
             raise
         except Exception as error:

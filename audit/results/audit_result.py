@@ -73,6 +73,8 @@ class OtherDirection:
 Basis = Literal["event", "chosen", "gaussian", "common"]
 """The kind of violation that a minimum detectable excess is stated for."""
 
+NO_NOISE = "no noise is added, or it is drawn from a fixed seed"
+"""The end of the note on outputs that never vary and differ between x and y."""
 _DOUBT = (
     ". A claim for one row says nothing about such a pair. Pass adjacency= to have the pair checked (AddRemove() or "
     'Replace() for rows, Within("linf") for query answers), or distance= for a claim at that distance.'
@@ -505,7 +507,12 @@ class AuditResult(ClaimResult):
         """Replay after a refutation, and what makes an inconclusive audit conclusive."""
         if self.findings or self.verdict is Verdict.NOT_REFUTED or self._is_close:
             return ""
-        return self._replay if self.verdict is Verdict.REFUTED else self._remedy
+        if self.verdict is not Verdict.REFUTED:
+            return self._remedy
+        if not any(note.endswith(NO_NOISE) for note in self.notes):
+            return self._replay
+        given = ", from the argument rng" if self._replay else ""
+        return "; ".join(filter(None, (f"draw new noise in every run{given}, not from a fixed seed", self._replay)))
 
     @property
     def _replay(self) -> str:

@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from ..claims.claim import ApproxDP, PureDP
 from ..errors import OptionError
 from ..guesses.canary_guesses import CanaryGuesses, CanaryTest, Guess
 from ..guesses.guess_bets import most_telling
@@ -17,10 +18,11 @@ from ..options import is_whole
 from ..printing import confidence as confidence_words
 from ..printing import rounded_up, shorten
 from .audit_result import ClaimResult
-from .verdict import Verdict, bound_beside_claim, untested_in_words
+from .verdict import Verdict, bound_beside_claim, required_excess, untested_in_words
 
 # A small table of the scores for the figures of a report.
 
+_SHORT, _USUAL_ALPHA = 60, 0.05  # characters of a claim in a call, and the default of `plan_canaries`
 _MOST_BINS = 64
 _EACH = 20  # canaries in a bin, about, where there are few
 _FAR = 3.0  # ranges between the outer deciles by which scores are drawn beyond them
@@ -130,6 +132,8 @@ class CanaryResult(ClaimResult):
         The test that gives the bound, or the smallest p-value if no bound is above 0.
     max_attainable_bound : float
         The bound if every guess had been correct: no audit of so many canaries shows more.
+    needed : int, optional
+        Canaries, or pairs, that detect the excess which this inconclusive audit had to detect; None if no number does.
     sketch : ScoreSketch, optional
         Histogram of the scores for a figure.
     """
@@ -143,6 +147,7 @@ class CanaryResult(ClaimResult):
     tests: tuple[CanaryTest, ...]
     deciding_test: CanaryTest
     max_attainable_bound: float
+    needed: int | None = None
     sketch: ScoreSketch | None = None
 
     def __post_init__(self) -> None:
@@ -224,17 +229,36 @@ class CanaryResult(ClaimResult):
         remedy = self.next_step if self.verdict is Verdict.INCONCLUSIVE else ""
         return "; ".join(filter(None, (f"{self.verdict.value.upper()}: {self._found}", self.seen, remedy)))
 
+    def _plan(self, needed: int) -> str:
+        """What the needed canaries detect, and the call that plans other numbers."""
+        excess, claim, alpha = required_excess(self.claim, self.detect), repr(self.claim), f", alpha={self.alpha:g}"
+        match self.claim:
+            case PureDP():
+                claim = f"{self.claim.epsilon:g}"
+            case ApproxDP(bound_on="epsilon"):
+                claim = f"({self.claim.epsilon:g}, {self.claim.delta:g})"
+        call = f"claim={claim if len(claim) <= _SHORT else 'claim'}, detect={excess:.4g}"
+        of = "pairs" if self.inclusion == "fixed" else "canaries"
+        options = call + alpha * (self.alpha != _USUAL_ALPHA)
+        return f"{needed:,} {of} would detect an excess of {excess:.4g}; plan_canaries({options})"
+
     @property
     def _inconclusive(self) -> tuple[str, str]:
         """Why the audit is inconclusive, and the remedy."""
-        of, more = (
-            f"{self.canaries:,}, {confidence_words(self.alpha)}",
-            "use more canaries (plan_canaries(claim=…, detect=…) says how many)",
-        )
-        explained = self.guesses.canaries * float(getattr(self.claim, "delta", 0.0))
+        of = f"{self.canaries:,}, {confidence_words(self.alpha)}"
+        more = "use more canaries, or several runs with new inclusion bits"
+        more, delta = more if self.needed is None else self._plan(self.needed), float(getattr(self.claim, "delta", 0.0))
+        if delta >= self.alpha:
+            why = "a training that reveals everything with probability delta keeps the claim"
+            return (
+                f"delta = {delta:g} is not below alpha = {self.alpha:g}; {why}",
+                "use a larger alpha or a smaller delta",
+            )
+        explained = self.guesses.canaries * delta
         if explained >= 1.0:
             slips = f"canaries × delta = {explained:.3g} correct guesses may be slips"
-            return f"too many canaries for this delta ({of}); {slips}", "use fewer canaries, or claim a smaller delta"
+            fewer = "use fewer canaries" if self.needed is None else more
+            return f"too many canaries for this delta ({of}); {slips}", f"{fewer}, or claim a smaller delta"
         if self.max_attainable_bound <= self.claim.parameter:
             most = self.claim.describe_parameter(self.max_attainable_bound)
             return f"too few canaries ({of}); even if all guesses were correct, {most}", more

@@ -73,11 +73,14 @@ def verdict_of(
     if bound > claim.parameter:
         return Verdict.REFUTED
     assert min_detectable_excess is not None  # results that refute nothing have one
-    if math.isinf(min_detectable_excess) or min_detectable_excess > (
-        largest_excess(claim) if requested is None else requested
-    ):
+    if math.isinf(min_detectable_excess) or min_detectable_excess > required_excess(claim, requested):
         return Verdict.INCONCLUSIVE
     return Verdict.NOT_REFUTED
+
+
+def required_excess(claim: Claim, requested: float | None) -> float:
+    """The excess that an audit has to detect: the requested one, or by default `largest_excess`."""
+    return largest_excess(claim) if requested is None else requested
 
 
 def largest_excess(claim: Claim) -> float:

@@ -219,7 +219,7 @@ class Plan:
     @property
     def prefers(self) -> Literal["threads", "processes"]:
         """Threads for a vectorised mechanism, which works outside Python's lock; processes for single runs."""
-        return "threads" if self.sampler.is_block else "processes"
+        return "processes" if self.sampler.call.size_name is None else "threads"
 
     def generator(self, phase: Phase, side: Side, number: int) -> np.random.Generator:
         """Return the generator of one block, of numpy's `SeedSequence` with a spawn key; SFC64 is numpy's fastest."""
@@ -246,6 +246,20 @@ class Plan:
             return False
         is_slow = (now() - started) * len(drawn) > _REPEATING * head
         return is_slow or head == len(drawn) or are_equal(self.draw("pilot", side, 0, len(drawn)), drawn)
+
+    def has_fixed_noise(self, first: Outputs) -> bool:
+        """Whether calls with different generators give the same outputs, of which `first` is one and others differ.
+
+        Such a vectorised mechanism draws its noise from a fixed seed, so every single run of it is the same.
+        """
+
+        def drawn(number: int, size: int) -> Outputs:
+            return self.sampler.draw(self.x, size, self.generator("pilot", "x", number))
+
+        if not are_equal(drawn(1, 1), first):
+            return False
+        few = drawn(0, _REPEATED)
+        return _tells_noise(few) and are_equal(drawn(1, _REPEATED), few)
 
     def comes_again(self, blocks_x: Sequence[Outputs], blocks_y: Sequence[Outputs]) -> bool:
         """Whether the seed repeats the first pilot block on x, and with a memory also the first block on y.

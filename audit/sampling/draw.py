@@ -24,7 +24,7 @@ from ..known_options import with_known_options
 from .block_plan import BLOCK, SIDES, Phase, Plan, Side, bytes_of_one, most_kept, refuse_too_much
 from .object_identity import identity_of_mechanism
 from .output_hashes import BLOCK_MARKS
-from .sampler import Sampler, as_sampler
+from .sampler import Call, Sampler, as_sampler
 from .tasks import (
     PAIR_NUMBERS,
     AnyTask,
@@ -69,6 +69,9 @@ def plan_blocks(
     ((_, [first]),) = _run(one, [DrawBlocks("x", first=0, sizes=(1,))])
     if before is not None:
         is_stateful = before != identity_of_mechanism(sampler.function)
+    if sampler.is_block and isinstance(sampler.call, Call) and one.has_fixed_noise(first):
+        sampler = replace(sampler, call=replace(sampler.call, is_one_by_one=True, label=sampler.name))
+        one = replace(one, sampler=sampler)
     if sampler.form is None:
         one = replace(one, sampler=replace(sampler, form=_form_of(one, first)))
     width = max(first.shape[1], 1) if first.ndim == 2 else 1

@@ -17,6 +17,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain
+from pathlib import Path
 from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import numpy as np
@@ -37,7 +38,7 @@ from ..events.named_parts import (
     parts_of,
     shown,
 )
-from ..events.outputs import Outputs, Raised, as_outputs, packed
+from ..events.outputs import Outputs, Raised, as_outputs, outcome_list, packed
 from ..events.records import PLAIN, Form, form_of, form_of_block, of_plain_parts, plain_output
 from ..floating_point_errors import Answers, own_arithmetic, under, users_answers
 from ..options import checked
@@ -232,6 +233,7 @@ class Call:
     rng_name: str | None
     part: OutputPart | None = None
     label: str = ""  # of the mechanism, for messages
+    is_one_by_one: bool = False  # whether a vectorised mechanism is called for each run
 
     @property
     def function(self) -> Callable[..., Any]:
@@ -241,13 +243,13 @@ class Call:
     def __call__(self, dataset: Any, *rest: Any) -> Any:
         named: dict[str, Any] = {}
         if self.size_name is not None:
-            named[self.size_name] = rest[0]
+            named[self.size_name] = 1 if self.is_one_by_one else rest[0]
         if self.rng_name is not None:
             named[self.rng_name] = rest[-1]
         output = self.mechanism(dataset, **named)
-        if self.part is None:
-            return output
-        return (pick_from_run if self.size_name is None else pick_from_block)(output, self.part, self.label)
+        if self.part is not None:
+            output = (pick_from_run if self.size_name is None else pick_from_block)(output, self.part, self.label)
+        return outcome_list(as_outputs(output, 1, self.label))[0] if self.is_one_by_one else output
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,7 +274,7 @@ class Sampler:
     @property
     def is_block(self) -> bool:
         """Whether one call draws a block of runs, in threads, or a single run, in processes."""
-        return self.call.size_name is not None
+        return self.call.size_name is not None and not self.call.is_one_by_one
 
     @property
     def column_names(self) -> tuple[str, ...]:
@@ -437,8 +439,11 @@ def as_sampler(mechanism: Any, name: str | None = None) -> Sampler:
 
 
 def mechanism_name(mechanism: Any) -> str:
-    """Return a function's name, or the text of an object if it is a short line, more informative than its type."""
+    """Return a function's name, the place of a lambda, or the text of an object if it says more than its type."""
     name = getattr(mechanism, "__name__", None)
+    code = getattr(mechanism, "__code__", None)
+    if name == "<lambda>" and code is not None and not code.co_filename.startswith("<"):
+        return f"lambda at {Path(code.co_filename).name}:{code.co_firstlineno}"
     if isinstance(name, str) and name.strip() and name.isprintable():
         return name
     function = getattr(mechanism, "func", None)  # functools.partial

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..datasets.adjacency import AddRemove, Adjacency, EdgeNeighbours, Local, NodeNeighbours, Replace, UserLevel, Within
 from ..datasets.domains import Answers, Domain, Floats, Graphs, Rows, Values
-from ..datasets.rows import is_frame, is_graph
+from ..datasets.rows import as_numpy, columns_by_name, is_frame, is_graph, rows_by_name
 from ..datasets.tables import Tables
 from ..errors import AdjacencyError, AuditError, DatasetError, OptionError, described
 from ..options import is_single
@@ -174,6 +174,8 @@ def _rows(dataset: Any) -> list[Any] | None:
     """Return the rows in order, or None if the dataset does not consist of rows."""
     if is_frame(dataset):
         return list(dataset.to_dict("records"))
+    if isinstance(dataset, (dict, tuple)) and (by_name := rows_by_name(dataset)) is not None:
+        return by_name
     if isinstance(dataset, (list, tuple)) or (isinstance(dataset, np.ndarray) and dataset.ndim > 0):
         return list(dataset)
     return None
@@ -187,16 +189,25 @@ def _without(dataset: Any, user: str | int | None, count: int, rng: np.random.Ge
     if rows is None or len(users) < count:
         return
     gone = {users[i] for i in rng.permutation(len(users))[:count].tolist()}
-    places = [place for place, owner in enumerate(owners) if owner not in gone]
-    if is_frame(dataset):
-        yield dataset.iloc[places]
-    else:
-        yield dataset[places] if isinstance(dataset, np.ndarray) else type(dataset)(dataset[place] for place in places)
+    yield _at(dataset, [place for place, owner in enumerate(owners) if owner not in gone])
+
+
+def _at(dataset: Any, places: list[int]) -> Any:
+    """Return the dataset with the rows at these places."""
+    if hasattr(dataset, "iloc"):
+        return dataset.iloc[places]
+    if (columns := columns_by_name(dataset)) is not None:
+        kept = [_at(column, places) for column in columns.values()]
+        return tuple(kept) if isinstance(dataset, tuple) else dict(zip(columns, kept, strict=True))
+    rows = as_numpy(dataset)
+    return rows[places] if isinstance(rows, np.ndarray) else type(rows)(rows[place] for place in places)
 
 
 def _with_rows_of(dataset: Any, other: Any, count: int, rng: np.random.Generator) -> Iterator[Any]:
     rows, others = _rows(dataset), _rows(other)
-    if rows is None or others is None or min(len(rows), len(others)) < count or is_frame(dataset):
+    if rows is None or others is None or min(len(rows), len(others)) < count:
+        return
+    if is_frame(dataset) or columns_by_name(dataset) is not None:
         return
     changed = list(rows)
     places, new = (rng.permutation(len(part))[:count].tolist() for part in (rows, others))

@@ -254,6 +254,8 @@ def select(experiments: Sequence[Experiment], names: Sequence[str], documents: S
     for name in names:
         if name not in known and name.lower() not in ids and name != "all":
             hint = did_you_mean(name, [*known, *(experiment.id for experiment in experiments)]) or ";"
+            if ":" in name or name.endswith(".py"):
+                hint = f"; a mechanism is audited by `dpaudit audit {name} --x … --y …`, and"
             raise UnknownNameError(
                 f"{name!r} is not an experiment or a case{hint} `dpaudit list all` shows the names.", name=name
             )

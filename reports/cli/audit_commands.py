@@ -21,7 +21,7 @@ from ...audit.errors import OptionError
 from ...audit.files import path_of
 from ...audit.progress import display
 from ...audit.settings import explained
-from .report_commands import on_terminal, print_lines, write_reports
+from .report_commands import earlier_title, on_terminal, print_lines, write_reports
 from .shared_options import (
     CANARY_ADJACENCIES,
     CANARY_ANSWERS,
@@ -160,6 +160,8 @@ def audit(
     if out is not None:
         require_for_html()
     way_on = "the same command with --resume continues" if out else "with --out, all draws are kept"
+    if folder is not None and not resume:
+        earlier_title(folder, _title(label))
     with ExitStack() as stack:
         store = None if folder is None else stack.enter_context(store_for(folder, "audit", is_resumed=resume))
         with interruptible(say, way_on) as asked, display() as watch, streams_kept():
@@ -252,7 +254,10 @@ def replay(
     check_choices(primitives or [], PRIMITIVES, "--primitives")
     if x is None or y is None:
         raise OptionError("a replay needs a pair of datasets; name it with --x and --y.")
-    folder, pair = None if out is None else path_of(out), [read_dataset(x, "--x"), read_dataset(y, "--y")]
+    folder, title = None if out is None else path_of(out), f"Replay of {path}"
+    if folder is not None:
+        earlier_title(folder, title)
+    pair = [read_dataset(x, "--x"), read_dataset(y, "--y")]
     with streams_kept():
         result = replayed(
             import_object(path), *pair, claim=claim, adjacency=adjacency_from_option(adjacency), distance=distance,
@@ -267,8 +272,7 @@ def replay(
     if result.calls:
         typer.echo(f"  calls   {result.table().replace(chr(10), f'{chr(10)}          ')}")
     if folder is not None and out is not None:
-        suite = Suite(title=f"Replay of {path}", entries=(), checks=(side_check(path, result),))
-        print_lines(_saved(suite, folder, out))
+        print_lines(_saved(Suite(title=title, entries=(), checks=(side_check(path, result),)), folder, out))
     status = {ReplayVerdict.BOUNDED: 0, ReplayVerdict.EXCESS: 1, ReplayVerdict.UNDETERMINED: 3}
     raise typer.Exit(status[result.verdict])
 
@@ -278,7 +282,7 @@ def _suite(name: str, result: AuditResult | CanaryResult) -> Suite:
     from ...audit.records.suite import Entry, Suite
 
     result.environment["repeat"] = environment_of_command()["command"]
-    return Suite(title=f"Audit of {name}", entries=(Entry(name=name, result=result),))
+    return Suite(title=_title(name), entries=(Entry(name=name, result=result),))
 
 
 def _saved(suite: Suite, folder: Path, shown: Path) -> list[str]:
@@ -286,8 +290,13 @@ def _saved(suite: Suite, folder: Path, shown: Path) -> list[str]:
     from ...audit.records.json_codec import save
 
     suite = replace(suite, environment=environment_of_command())
+    replaces = " (replaces the earlier results of this name)" * (folder / "results.json").exists()
     save(suite, folder / "results.json")
-    return [f"results: {shown / 'results.json'}", *write_reports(suite, folder, shown=shown)]
+    return [f"results: {shown / 'results.json'}{replaces}", *write_reports(suite, folder, shown=shown)]
+
+
+def _title(name: str) -> str:
+    return f"Audit of {name}"
 
 
 def _status(result: AuditResult | CanaryResult) -> int:
@@ -387,6 +396,7 @@ def canaries(
         check_choices([value], known, option)
     if out is not None:
         require_for_html()
+        earlier_title(out, _title(name))
     scores, flags = read_scores(paths, score, included)
     options: dict[str, Any] = {"inclusion": inclusion, "adjacency": adjacency, "guess": guess, "method": method}
     result = check_canaries(
@@ -414,12 +424,15 @@ def in_shell(text: str, result: AuditResult | CanaryResult, replay: str = "") ->
     """
     from ...audit.printing import verdict_text
 
-    details = [in_options(detail) for detail in result.details if not (replay and _IS_CALL.match(detail))]
-    command = f"\n  next: {replay}" if len(details) < len(result.details) else ""
-    return text.replace(str(result), verdict_text(result.headline, details) + command, 1)
+    details = [in_options(detail) for detail in result.details]
+    if replay and details and (call := _CALL.search(details[-1])):
+        before = details.pop()[: call.start()].removeprefix("next: ")
+        details += [f"next: {before}"] if before else []
+        return text.replace(str(result), f"{verdict_text(result.headline, details)}\n  next: {replay}", 1)
+    return text.replace(str(result), verdict_text(result.headline, details), 1)
 
 
-_IS_CALL = re.compile(r"next: replay\(")
+_CALL = re.compile(r"(; )?\breplay\(")  # in the last of the details
 
 
 def _named(*values: Any) -> dict[str, Any]:
@@ -479,7 +492,6 @@ def next_steps_for_canaries(result: CanaryResult, *, out: object) -> list[str]:
     report = "--out DIR writes a report" if out is None else f"{out}/report.html shows scores and guesses"
     if result.verdict is Verdict.REFUTED:
         return [f"also: {report}"]
-    more = "more canaries, or files of several runs with new bits, raise the attainable bound"
-    if result.verdict is Verdict.INCONCLUSIVE:
-        return [f"also: {more}"]
-    return [f"next: {more}", f"      scores that see more of the training raise the bound; {report}"]
+    more = "more canaries, or files of several runs with new bits, raise the bound (`dpaudit plan --canaries`)"
+    start = "also:" if result.verdict is Verdict.INCONCLUSIVE else "next:"
+    return [f"{start} {more}", f"      scores that see more of the training raise the bound; {report}"]

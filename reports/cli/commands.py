@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from importlib import import_module
 from importlib.util import find_spec
@@ -36,6 +37,8 @@ _ELSEWHERE = {
 
 
 def _meant(word: str, known: Iterable[str]) -> str:
+    if ":" in word or word.endswith(".py"):
+        return f"; a mechanism is audited by `dpaudit audit {word} --x … --y …`"
     return f"; use {_ELSEWHERE[word]}" if word in _ELSEWHERE else did_you_mean(word, known)
 
 
@@ -52,12 +55,15 @@ def usage_sentence(error: Any) -> str:
     if option is not None and hasattr(error, "possibilities"):
         known = [] if ctx is None else [name for param in ctx.command.get_params(ctx) for name in param.opts]
         said = f"{option} is not an option of `{path}`{_meant(option, known)}"
+    elif (split := _EXTRA.search(said)) is not None:
+        said = f"{split[1]} belongs to no option: the shell splits at spaces, so quote JSON as in --x '[1, 1]'"
     else:
         said = said[:1].lower() + said[1:]
     listed = "commands" if ctx is not None and hasattr(ctx.command, "list_commands") else "options"
     return f"{said}{'' if said.endswith('?') else ';'} `{path} --help` lists the {listed}."
 
 
+_EXTRA = re.compile(r"unexpected extra arguments?(?:\(s\))? \((.*)\)$", re.IGNORECASE)
 _PACKAGE = str(__package__).rpartition(".reports")[0]
 _MODULES = {
     "experiments.commands": ("run", "list", "suite"),

@@ -7,10 +7,12 @@ import csv
 import importlib
 import json
 import pkgutil
+import re
 import sys
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,6 +28,7 @@ from .shared_options import names_file, streams_kept
 Array = npt.NDArray[np.float64]
 
 _SHOWN = 60  # characters of JSON in a message
+_DEFINITIONS = (ast.FunctionDef, ast.ClassDef)
 _FLAGS = {"true": 1.0, "false": 0.0, "in": 1.0, "out": 0.0, "yes": 1.0, "no": 0.0}
 
 
@@ -65,6 +68,9 @@ def _remedy(text: str) -> str:
     """Return the likely remedy: Python in place of JSON, or a file."""
     if not text.strip():
         return "the text is empty; write JSON such as [1, 0, 2]"
+    with suppress(ValueError):  # the shell took the double quotes
+        quoted = json.dumps(json.loads(re.sub(r"[^\W\d]\w*", r'"\g<0>"', text)))
+        return f"in JSON this is {quoted}, in single quotes so that the shell keeps the double ones"
     try:
         value = ast.literal_eval(text)
         meant = "" if isinstance(value, (int, float, complex)) else json.dumps(value, allow_nan=False)
@@ -182,10 +188,8 @@ def import_object(path: str) -> Any:
         return UnknownNameError(text, path=path)
 
     module_name, colon, attribute = path.partition(":")
-    if not (module_name and colon and attribute):
-        raise unknown(f"{path!r} does not name an object; use package.module:object.")
-    if module_name.endswith(".py"):
-        raise unknown(f"{path!r} names a file; leave out .py, as in an import.")
+    if not (module_name and colon and attribute) or module_name.endswith(".py"):
+        raise unknown(f"{path!r} does not name an object; use {_object_meant(path)}.")
     if "" not in sys.path and str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
     try:
@@ -208,6 +212,22 @@ def import_object(path: str) -> Any:
             raise unknown(f"{module_name!r} has no {attribute!r}{hint or '; check the name after the colon.'}")
         found = getattr(found, part)
     return found
+
+
+def _object_meant(path: str) -> str:
+    """Return the object that a file, a module or a name with a dot for the colon means, without importing anything."""
+    name, _, attribute = path.replace("::", ":").partition(":")
+    stem = name.removesuffix(".py").removeprefix("./").replace("/", ".").strip(".")
+    module, _, last = stem.rpartition(".")
+    for known, wanted in ((stem, attribute), (module, last)):
+        file = Path(*known.split(".")).with_suffix(".py") if known else Path()
+        if not file.is_file():
+            continue
+        with suppress(SyntaxError, ValueError, OSError):
+            found = [each.name for each in ast.parse(file.read_bytes()).body if isinstance(each, _DEFINITIONS)]
+            public = [each for each in found if not each.startswith("_")]
+            return f"{known}:{wanted or (public[0] if public else 'object')}"
+    return "package.module:object"
 
 
 def _modules_beside(module: str) -> list[str]:

@@ -147,6 +147,25 @@ def check_results(*paths: Path) -> None:
             raise RecordError(f"{path} cannot be read: {no_such_file(path, {'.json'})}", path=str(path))
 
 
+def earlier_title(folder: Path, wanted: str | None = None) -> str | None:
+    """Return the title of the results in a folder, None if there are none; raise an `OptionError` for another one."""
+    from ...audit.records.json_codec import load
+
+    path = folder / FORMS["json"]
+    if not path.exists():
+        return None
+    try:
+        title = load(path).title
+    except RecordError as error:
+        raise OptionError(f"{path} would be replaced ({error}); name another folder with --out.") from error
+    if wanted not in (None, title):
+        raise OptionError(
+            f"{path} holds other results, {title!r}, which would be lost; name another folder with --out, or delete "
+            "the file."
+        )
+    return title
+
+
 def show(suite: Suite, written: Sequence[str] = ()) -> None:
     """Print the table of a suite, its number of expected verdicts, and the lines about files that were written."""
     from ..plain_text import outcome, table, visible
@@ -231,7 +250,8 @@ def plan(
 ) -> None:
     """Runs that detect an excess over a claim, and the excess that a number of runs detects.
 
-    With `--canaries` the bound that an audit of one training run can reach, and the excess that it detects.
+    With `--canaries` the bound that an audit of one training run can reach, and the excess that it detects; with
+    `--detect` too, also how many canaries detect this excess.
 
     Example: `dpaudit plan --epsilon 1 --detect 0.02 --runs 1000000`
     """
@@ -240,10 +260,12 @@ def plan(
 
     claim = claim_from_options(epsilon, delta, mu, rho)
     if canaries:
-        if detect or runs or q is not None:
-            raise OptionError("--canaries excludes --detect, --runs and --q; plan one kind of audit at a time.")
-        for number in canaries:
-            console().print(str(plan_canaries(number, claim=claim, alpha=alpha, power=power)))
+        if runs or q is not None:
+            raise OptionError("--canaries excludes --runs and --q; plan one kind of audit at a time.")
+        options: dict[str, Any] = {"claim": claim, "alpha": alpha, "power": power}
+        plans = [plan_canaries(number, **options) for number in canaries]
+        for each in [*plans, *(plan_canaries(detect=excess, **options) for excess in detect or ())]:
+            console().print(str(each), soft_wrap=True)
         return
     console().print(plan_table(claim, detect or [], runs or [], power=power, alpha=alpha, q=q))
 

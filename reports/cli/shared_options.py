@@ -222,7 +222,7 @@ OPTIONS = {name: f"--{name.replace('_', '-')}" for name in _SAME_NAME} | {
 """Options by the name of the parameter that they set: ``jobs=1`` in a message of the library becomes ``--jobs 1``."""
 
 _GIVEN = re.compile(rf"(?<![\w.\-(\[{{])({'|'.join(OPTIONS)})=(?!=)(True\b|False\b|'\w+')?(?=([^\s,;:.)])?)")
-_CALL = re.compile(r"(\w+\([^()]*\))")
+_CALL = re.compile(r"(\w+\((?:[^()]|\([^()]*\))*\))")  # with at most one call or tuple in it
 _QUOTED = re.compile(r"(?:raised|failed with) [\w.]+: |Input should be ")
 """What precedes the words of the caller's own code."""
 

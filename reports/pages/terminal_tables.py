@@ -188,6 +188,7 @@ class _Plan:
 
 _HEADINGS = ("audit", "claim", "bound", "detectable excess", "runs", "time", "verdict")
 _WIDEST = 60
+_NAMED = 10  # audits of a warning, as in pytest's summary
 
 
 def table_lines(entries: Sequence[Entry], checks: Sequence[SideCheck] = ()) -> list[str]:
@@ -201,20 +202,26 @@ def table_lines(entries: Sequence[Entry], checks: Sequence[SideCheck] = ()) -> l
 
 
 def remarks(entries: Sequence[Entry]) -> list[str]:
-    """Warnings of floating-point leaks, notes, and acceptances that can be withdrawn, also of tests that pass."""
-    said = []
+    """Warnings, with one floating-point leak in full, notes, and acceptances that can be withdrawn."""
+    said, leaking = list[str](), list[str]()
     for entry in entries:
         result = entry.result
         if isinstance(result, AuditResult) and result.pair.doubt:
             said.append(f"WARNING {_short(entry.name)}: {result.pair.doubt}")
         if isinstance(result, AuditResult) and result.floating_point_leak is not None:
-            said.append(f"WARNING {_short(entry.name)}: {plain.visible(str(result.floating_point_leak), 300)}")
+            leaking.append(_short(entry.name))
+            if len(leaking) == 1:  # the others are of the same kind, and their results have them in full
+                said.append(f"WARNING {leaking[0]}: {plain.prose(str(result.floating_point_leak))}")
         said += [f"note {_short(entry.name)}: {plain.visible(note, 200)}" for note in result.notes]
         if entry.accepted is not None and result.verdict is Verdict.NOT_REFUTED:
             said.append(
                 f"note {_short(entry.name)}: no longer refuted, so the acceptance can be withdrawn (accepted= in the "
                 f"marker, and in the file of a baseline): {plain.prose(str(entry.accepted))}"
             )
+    if others := leaking[1:]:
+        named = ", ".join(others[:_NAMED]) + ", …" * (len(others) > _NAMED)
+        leaks = "has a floating-point leak" if len(others) == 1 else "have floating-point leaks"
+        said.append(f"WARNING {plain.counted(len(others), 'more audit')} {leaks}: {named}")
     return said
 
 

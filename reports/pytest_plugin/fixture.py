@@ -16,6 +16,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from types import NoneType
 from typing import Any, NoReturn
@@ -30,7 +31,7 @@ from ...audit.events.events import Event
 from ...audit.files import write_atomically
 from ...audit.known_options import refuse_unknown
 from ...audit.options import LEAST_RUNS, LEAST_SEARCH, checked
-from ...audit.printing import shorten
+from ...audit.printing import one_line, shorten
 from ...audit.procedures.check import check
 from ...audit.procedures.count_again import recount
 from ...audit.records.baseline_comparison import ANOTHER_PAIR, Comparison, compare
@@ -286,6 +287,8 @@ class DPAudit:
                 what = ", or neighbours= to search for a pair" if neighbours is None else " or neighbours=, not both"
                 raise OptionError(f"the audit needs a pair of datasets; pass x and y{what}.")
             options = self._begin(label, options)
+            if isinstance(mechanism, partial) or getattr(mechanism, "__name__", "") == "<lambda>":  # no name of its own
+                options.setdefault("name", one_line(label, 100))
             needs_all = checked("bins", options.get("bins", 0)) or self._is_limited(label, options)
             if not options.setdefault("sequential", not needs_all):
                 options.pop("seconds", None)

@@ -223,20 +223,55 @@ def test_what_is_refused(match, given):
         check_canaries(**{"scores": CLEAR, "included": FLAGS, "claim": PureDP(1.0), **given})
 
 
+def test_what_the_tutorial_says_of_one_run():
+    """Its first lines: the bounds at (8, 1e-5), and the canaries that find twice the claim."""
+    claim = ApproxDP(8.0, 1e-5)
+    most = [plan_canaries(number, claim=claim).max_attainable_bound for number in (1_000, 10_000)]
+    assert [round(bound, 1) for bound in most] == [5.8, 8.1]
+    assert plan_canaries(claim=claim, detect=8.0).canaries == 9_742
+    assert plan_canaries(claim=ApproxDP(1.0, 1e-5), detect=1.0).canaries == 139
+
+
+@pytest.mark.parametrize("claim", [PureDP(1.0), ApproxDP(1.0, 1e-6), GaussianDP(1.0)])
+@pytest.mark.parametrize("options", [{}, {"alpha": 1e-4}, {"probability": 0.2}, {"method": "f-dp"}])
+def test_a_plan_for_an_excess_is_the_plan_of_its_number_of_canaries(claim, options):
+    planned = plan_canaries(claim=claim, detect=2.5, **options)
+    again = plan_canaries(planned.canaries, claim=claim, **options)
+    assert planned.min_detectable_excess <= 2.5
+    assert again.min_detectable_excess == pytest.approx(planned.min_detectable_excess, rel=2e-3)
+    assert (again.tests, again.max_attainable_bound) == (planned.tests, planned.max_attainable_bound)
+
+
+@pytest.mark.parametrize(("alpha", "delta"), [(1e-5, 1e-5), (0.05, 0.1)])
+def test_no_plan_refutes_what_delta_alone_explains(alpha, delta):
+    with pytest.raises(OptionError, match=f"alpha={alpha:g} is not above delta={delta:g}, so no number of canaries"):
+        plan_canaries(claim=ApproxDP(1.0, delta), detect=1.0, alpha=alpha)
+    for number in (40, 4_000):
+        assert plan_canaries(number, claim=ApproxDP(1.0, delta), alpha=alpha).max_attainable_bound == 0.0
+
+
 def test_verdict_words():
     result = check_canaries(CLEAR, FLAGS, claim=PureDP(1.0), name="sgd")
     of = result.best_guesses
     assert f"{of[1]:,} of {of[0]:,} guesses were correct, of 400 canaries" in result.sentence
-    many = check_canaries(CLEAR, FLAGS, claim=ApproxDP(1.0, 0.1))
+    many = check_canaries(CLEAR, FLAGS, claim=ApproxDP(3.0, 0.02))
     assert many.verdict is Verdict.INCONCLUSIVE
-    assert "too many canaries for this delta (400, 95% confidence); canaries × delta = 40" in many.sentence
+    assert "too many canaries for this delta (400, 95% confidence); canaries × delta = 8" in many.sentence
+    assert many.next_step == "use fewer canaries, or claim a smaller delta"
+    reveals = check_canaries(CLEAR, FLAGS, claim=ApproxDP(1.0, 0.05))
+    assert reveals.verdict is Verdict.INCONCLUSIVE
+    assert "delta = 0.05 is not below alpha = 0.05; a training that reveals everything" in reveals.sentence
+    assert reveals.next_step == "use a larger alpha or a smaller delta"
     few = check_canaries(CLEAR[:9], FLAGS[:9], claim=PureDP(3.0), inclusion="independent")
     assert (few.verdict, few.min_detectable_excess) == (Verdict.INCONCLUSIVE, math.inf)
     assert "too few canaries (9" in few.sentence
     assert 0.0 < few.max_attainable_bound < 3.0
-    weak = check_canaries(np.zeros(400), FLAGS, claim=PureDP(1.0), detect=0.01)
+    weak = check_canaries(np.zeros(400), FLAGS, claim=PureDP(1.0), detect=0.2)
     assert weak.verdict is Verdict.INCONCLUSIVE
-    assert "; requested: 0.01; use more canaries" in weak.sentence
+    said = (
+        f"; requested: 0.2; {weak.needed:,} canaries would detect an excess of 0.2; plan_canaries(claim=1, detect=0.2)"
+    )
+    assert said in weak.sentence
 
 
 @pytest.mark.parametrize(
@@ -250,9 +285,9 @@ def test_canaries_that_would_not_show_twice_the_claim_are_inconclusive(claim, op
     assert few.min_detectable_excess > claim.parameter
     assert few.verdict is Verdict.INCONCLUSIVE
     assert f"no {claim.parameter_name} below" in few.sentence
-    number, of = few.notes[-1].split()[:2]
-    assert of == ("pairs" if options["inclusion"] == "fixed" else "canaries")
-    assert plan_canaries(int(number.replace(",", "")), claim=claim).min_detectable_excess <= claim.parameter
+    of = "pairs" if options["inclusion"] == "fixed" else "canaries"
+    assert few.next_step.startswith(f"{few.needed:,} {of} would detect an excess of 0.3; plan_canaries(claim=")
+    assert plan_canaries(few.needed, claim=claim).min_detectable_excess <= claim.parameter
     accepted = check_canaries(
         even_scores(flags, 0.0), flags, claim=claim, detect=few.min_detectable_excess + 0.01, **options
     )

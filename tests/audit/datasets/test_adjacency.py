@@ -17,11 +17,32 @@ from dpaudit.domains import EdgeNeighbours, NodeNeighbours, Within
 
 NAN = math.nan
 ROWS = [(1, "a"), (2, "b"), (2, "b")]
+
+
+class Tensor:
+    """An array of another library."""
+
+    def __init__(self, rows):
+        self.rows = np.array(rows).reshape(-1, 2)
+        self.ndim, self.dtype, self.shape = 2, self.rows.dtype, self.rows.shape
+
+    def __len__(self):
+        return len(self.rows)
+
+    def __array__(self, dtype=None, copy=None):
+        return self.rows
+
+
 FORMS = {
     "list": list, "dicts": lambda rows: [{"n": n, "s": s} for n, s in rows],
     "frame": lambda rows: pd.DataFrame(rows, columns=["n", "s"]),
     "array": lambda rows: np.array([(n, ord(s)) for n, s in rows]).reshape(-1, 2),
     "objects": lambda rows: np.array(rows, dtype=object).reshape(-1, 2),
+    "features and labels": lambda rows: (np.array([[n, 1] for n, _ in rows]).reshape(-1, 2), [s for _, s in rows]),
+    "with weights": lambda rows: (
+        pd.DataFrame(rows, columns=["n", "s"]), np.array([s for _, s in rows]), np.array([n for n, _ in rows])
+    ),
+    "dictionary": lambda rows: {"X": Tensor([[n, 1] for n, _ in rows]), "y": np.array([s for _, s in rows])},
 }  # fmt: skip
 
 
@@ -42,6 +63,31 @@ def test_rows_added_removed_and_replaced(form, other, added_or_removed, replaced
     assert Replace().distance(x, y) == Replace().distance(y, x) == replaced
 
 
+FEATURES, LABELS = np.arange(12.0).reshape(6, 2), np.array([0, 1, 1, 0, 1, 0])
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "distance", "hint"),
+    [
+        ([FEATURES[0], FEATURES[1]], [FEATURES[0]], 1, ""),  # a list has a row in each array
+        ([FEATURES, LABELS], [FEATURES[:5], LABELS[:5]], 4, "Each of the 2 parts of the list counts as one row"),
+        (([1, 2], [3, 4]), ([1, 2],), 1, ""),  # a tuple of lists has a row in each list
+        (
+            (FEATURES.tolist(), LABELS.tolist()), (FEATURES[:5].tolist(), LABELS[:5].tolist()), 4,
+            "Each of the 2 parts of the tuple counts as one row",
+        ),
+        ((FEATURES, LABELS[:5]), (FEATURES[:5], LABELS[:5]), 7, "Each of the 2 parts of the tuple counts as one row"),
+        ((FEATURES[0], np.float64(1.0)), (FEATURES[0],), 1, ""),
+    ],
+)  # fmt: skip
+def test_only_tuples_of_arrays_of_one_length_are_tables(x, y, distance, hint):
+    for pair in ((x, y), (y, x)):
+        assert AddRemove().distance(*pair) == distance
+        if hint:
+            with pytest.raises(AdjacencyError, match=hint):
+                AddRemove().check(*pair, 1)
+
+
 EDGES, NODES, PATH = EdgeNeighbours(), NodeNeighbours(), nx.path_graph(4)
 USERS = [("ann", 1), ("ann", 2), ("bob", 3)]
 
@@ -53,6 +99,7 @@ USERS = [("ann", 1), ("ann", 2), ("bob", 3)]
         ("who", lambda rows: [{"who": w, "v": v} for w, v in rows]),
         ("who", lambda rows: pd.DataFrame(rows, columns=["who", "v"])),
         (0, lambda rows: np.array([(len(w) + ord(w[0]), v) for w, v in rows]).reshape(-1, 2)),
+        (1, lambda rows: (np.array([v for _, v in rows]), [w for w, _ in rows])),
     ],
 )
 def test_users_added_and_removed_with_all_their_rows(user, form):

@@ -35,7 +35,8 @@ class Database:
 
 COLLECTIONS = {  # in the local model a scalar is one person's value
     "list of 2": [SECRET, 1], "tuple of 1": (SECRET,), "set of 1": {SECRET}, "frozenset of 2": frozenset({SECRET, 1}),
-    "dict of 1": {SECRET: SECRET},
+    "dict of 1": {SECRET: SECRET}, "tuple of 2 columns, 1 row": (np.array([[SECRET, 1]]), [SECRET]),
+    "dictionary of 2 columns, 1 row": {"X": np.array([[SECRET, 1]]), "y": [SECRET]},
     "array of shape (1, 2), int64": np.array([[SECRET, 1]]), "array of shape (), int64": np.array(SECRET),
     "data frame of 1 row, 2 columns": pd.DataFrame({"a": [SECRET], "b": [1]}), "Series of 1": pd.Series([SECRET]),
     "graph of 2 nodes, 1 edges": graph((SECRET, 1)), "bytes of 7": b"8675309", "a single int": SECRET,
@@ -83,7 +84,16 @@ FORMS = {
     "texts": lambda rows: np.array([[str(a), str(b)] for a, b in rows], dtype="U4").reshape(-1, 2),
     "times": lambda rows: np.array([a == 1 for a, _ in rows], dtype="M8[s]"),
     "Counter": Counter,
-}
+    "arrays": lambda rows: (
+        np.array([[a == 1, b == 2.5] for a, b in rows]).reshape(-1, 2), np.array([str(b) for _, b in rows])
+    ),
+    "matrix and list": lambda rows: {
+        "X": np.array([[float(a == 1)] for a, _ in rows]).reshape(-1, 1), "y": [b for _, b in rows]
+    },
+    "frame and column": lambda rows: (
+        pd.DataFrame(rows, columns=["a", "b"]), pd.Series([a == 1 for a, _ in rows], dtype=bool)
+    ),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("form", FORMS)

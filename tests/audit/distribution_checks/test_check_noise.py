@@ -322,7 +322,14 @@ def test_no_noise_at_all_and_noise_that_repeats():
     def seeded(data, size, rng):
         return np.random.default_rng(0).laplace(size=size)
 
-    found = check_noise(seeded, 0, noise=LaplaceNoise(1.0), answer=0, runs=4_000, jobs=1)
+    fixed = check_noise(seeded, 0, noise=LaplaceNoise(1.0), answer=0, runs=4_000, jobs=1)  # each run is the same
+    assert fixed.is_refuted
+    assert fixed.notes == ("all 4,000 outputs are equal, 0.3201; make sure that every run draws new noise",)
+
+    def seeded_in_chunks(data, size, rng):
+        return (np.random.default_rng(0) if size > 1 else rng).laplace(size=size)
+
+    found = check_noise(seeded_in_chunks, 0, noise=LaplaceNoise(1.0), answer=0, runs=4_000, jobs=1)
     assert found.verdict is Verdict.INCONCLUSIVE
     assert str(found).startswith("INCONCLUSIVE: failed health check: duplicate-outputs")
     assert found.series is None

@@ -1,6 +1,7 @@
 """Audits from end to end, at small size: verdicts and refusals."""
 
 import math
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from scipy import stats
 
 from dpaudit import AddRemove, ApproxDP, PureDP, Verdict, check, epsilon_lower
-from dpaudit.audit.errors import ClaimError, DatasetError, MechanismError, OptionError
+from dpaudit.audit.errors import AdjacencyError, ClaimError, DatasetError, MechanismError, OptionError
 from dpaudit.audit.inference.event_test import Counts, Directed, directed, parameter_lower
 from dpaudit.audit.printing import rounded_down
 from dpaudit.audit.sampling.block_plan import Plan
@@ -29,7 +30,8 @@ def test_refuted():
     assert 1.9 < result.bound <= 2.0
     assert result.pvalue < 1e-8
     assert result.counts.runs_x == result.counts.runs_y == 100_000 - result.pilot_runs
-    assert str(result).startswith(f"REFUTED  <lambda>: epsilon >= {rounded_down(result.bound):g}, ")
+    named = rf"REFUTED  lambda at test_check\.py:\d+: epsilon >= {rounded_down(result.bound):g}, "
+    assert re.match(named, str(result))
     assert "claimed 1 (95% confidence)" in str(result)
     assert "times as likely on" in result.event_in_words
     assert check(laplace(0.2), X, Y, claim=PureDP(1.0), runs=5_000, detect=1e-6).is_refuted, "for any excess"
@@ -188,17 +190,30 @@ def test_two_empty_datasets_are_refused_and_one_is_not():
     assert not check(count, [1], [], claim=PureDP(1.0), adjacency=AddRemove(), runs=20_000, alpha=RARE).is_refuted
 
 
-@pytest.mark.parametrize("scale", [0.5, 50.0])
-def test_a_refutation_on_features_and_labels_says_what_a_tuple_means(scale):
+def _total(dataset, size, rng):
+    return dataset[0].sum() + rng.laplace(scale=0.5, size=size)
+
+
+def test_a_refutation_on_a_list_of_features_and_labels_says_what_it_means():
     """One replaced array is at distance 1, though every row of it differs: the refutation is that of 20 rows."""
-
-    def total(dataset, size, rng):
-        return dataset[0].sum() + rng.laplace(scale=scale, size=size)
-
     labels = np.arange(20)
-    pair = ((np.ones((20, 2)), labels), (np.zeros((20, 2)), labels))
+    options = {"claim": PureDP(2.0), "adjacency": "replace", "runs": 2_000, "jobs": 1, "floating_point": "ignore"}
+    result = check(_total, [np.ones((20, 2)), labels], [np.zeros((20, 2)), labels], **options)
+    assert result.is_refuted
+    assert any("Each of the 2 parts of the list counts as one row" in note for note in result.notes)
+    with pytest.raises(AdjacencyError, match="at distance 20"):
+        check(_total, (np.ones((20, 2)), labels), (np.zeros((20, 2)), labels), **options)
+
+
+def test_features_and_labels_are_one_table_in_a_whole_audit(tmp_path):
+    features, labels = np.ones((20, 2)), np.arange(20)
+    table = (features, labels), (features[:-1], labels[:-1])
     result = check(
-        total, *pair, claim=PureDP(2.0), adjacency="replace", runs=2_000, jobs=1, floating_point="ignore", alpha=1e-6
-    )
-    assert result.is_refuted == (scale == 0.5)
-    assert any("counts as one row for each array" in note for note in result.notes) == result.is_refuted
+        _total, *table, claim=PureDP(1.0), adjacency="add-remove", runs=2_000, jobs=1, store=tmp_path / "store",
+        keep_datasets=True, floating_point="ignore", alpha=RARE,
+    )  # fmt: skip
+    assert (result.pair.x, result.pair.y) == ("tuple of 2 columns, 20 rows", "tuple of 2 columns, 19 rows")
+    assert result.pair.difference == "1 row only in x, 0 only in y"
+    assert result.is_refuted
+    with pytest.raises(DatasetError, match="both datasets are empty"):
+        check(_total, (features[:0], labels[:0]), (features[:0], labels[:0]), claim=PureDP(1.0))

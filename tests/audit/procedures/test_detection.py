@@ -1,6 +1,7 @@
 """Audits find what is rare or small, in both directions, and say what a reader has to know."""
 
 import math
+import random
 import re
 from decimal import Decimal
 from fractions import Fraction
@@ -37,8 +38,75 @@ def test_exceptions_are_noted():
 def test_outputs_that_never_vary_are_noted():
     result = check(lambda d: None, 0, 1, claim=PureDP(1.0), runs=2_000, jobs=1)
     assert result.verdict is Verdict.INCONCLUSIVE  # nothing was seen of the mechanism
-    assert len(result.notes) == 2
-    assert "gave the same output, None; is a return missing?" in result.notes[0]
+    assert result.notes == ("all 1,000 pilot runs on x and on y gave the same output, None; is a return missing?",)
+
+
+def _own_seed(d):
+    return d + np.random.default_rng(0).laplace()
+
+
+def _global_seed(d):
+    random.seed(0)
+    return d + random.gauss(0.0, 1.0)
+
+
+def _own_seed_in_chunks(d, size, rng):
+    return d + np.random.default_rng(0).laplace(size=size)
+
+
+def _global_seed_in_chunks(d, size):
+    random.seed(0)
+    noise = np.array([random.gauss(0.0, 1.0) for _ in range(size)])
+    return {"count": d + noise, "noise": noise}
+
+
+class _OwnSeedInChunks:
+    def sample(self, dataset, size, rng):
+        return [f"{dataset + each:.3f}" for each in np.random.default_rng(0).laplace(size=size)]
+
+
+FIXED = [_own_seed, _global_seed, _own_seed_in_chunks, _global_seed_in_chunks, _OwnSeedInChunks()]
+
+
+@pytest.mark.parametrize("sequential", [False, True])
+@pytest.mark.parametrize("mechanism", FIXED)
+def test_noise_from_a_fixed_seed_is_refuted_in_every_form_of_mechanism(mechanism, sequential):
+    """Each single run is then the same, and so is each call of a vectorised mechanism for one run."""
+    result = check(mechanism, 0, 1, claim=PureDP(1.0), runs=2_000, jobs=1, sequential=sequential)
+    assert result.verdict is Verdict.REFUTED
+    assert any(note.endswith("no noise is added, or it is drawn from a fixed seed") for note in result.notes)
+    assert result.next_step.startswith("draw new noise in every run, from the argument rng, not from a fixed seed; ")
+    is_called_once = hasattr(mechanism, "sample") or "size" in mechanism.__code__.co_varnames
+    assert is_called_once == any("each run was drawn by a call with size=1" in note for note in result.notes)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "said"),
+    [
+        (
+            lambda d, rng: math.nan if rng.random() < 0.5 else d + rng.laplace(),
+            r"[45]\d\.?\d?% of the outputs are NaN on x",
+        ),
+        (lambda d, rng: [0.0, math.nan if d else rng.laplace()], "all 1,000 pilot runs on y"),
+        (
+            lambda d, size, rng: np.where(rng.random((size, 2)) < 0.5, math.nan, d + rng.laplace(size=(size, 2))),
+            r"7\d\.?\d?% of the outputs have a NaN on x, 7\d\.?\d?% on y; unless NaN is meant, look for",
+        ),
+        (
+            lambda d, rng: None if d and rng.random() < 0.5 else 3 * d + rng.laplace(),
+            r"0% of the outputs are None on x, \d",
+        ),
+    ],
+)
+def test_outputs_without_values_are_noted(mechanism, said):
+    result = check(mechanism, 0, 1, claim=PureDP(9.0), runs=2_000, jobs=1)
+    assert not result.findings
+    assert any(re.match(said, note) for note in result.notes), result.notes
+
+
+def test_outputs_with_values_are_not_noted():
+    result = check(lambda d, size, rng: d + rng.laplace(size=size), 0, 1, claim=PureDP(1.0), runs=2_000, alpha=RARE)
+    assert result.notes == ()
 
 
 def test_outputs_made_elsewhere_have_to_be_independent():

@@ -1,16 +1,20 @@
 """Outputs are copied when they are returned, so that a mechanism may fill its lists, arrays and objects again."""
 
 import contextlib
+import io
 import math
 from collections import deque
+from concurrent.futures import Future
 from dataclasses import dataclass
+from functools import partial
+from types import SimpleNamespace
 
 import joblib
 import numpy as np
 import pandas as pd
 import pytest
 
-from dpaudit import check, check_outputs
+from dpaudit import check, check_outputs, find_worst_pair, replay
 from dpaudit.audit.errors import MechanismError
 from dpaudit.audit.events.events import ColumnCells, Intervals
 from dpaudit.audit.events.scores import Number
@@ -174,12 +178,69 @@ def locked(self, memo):
         (lambda answer, rng: cell(__eq__=lambda self, other: False), "Odd, which does not equal its own copy"),
         (lambda answer, rng: cell(__deepcopy__=locked), "Odd, which cannot be copied"),
         (lambda answer, rng: deque([1]), "deque, which cannot be compared"),
-        (lambda answer, rng: map(int, "1"), "a map, not the values that it would give"),
+        (lambda answer, rng: map(int, "1"), r"a map, not its values; return list\(…\)"),
     ],
 )
 def test_objects_that_cannot_be_counted_are_refused_by_their_class(made, words):
     with pytest.raises(MechanismError, match=words):
         check(made, 0, 1, claim=1.0, runs=200, jobs=1)
+
+
+async def _awaited(d, rng):
+    return d
+
+
+async def _gathered(d, rng):
+    yield d
+
+
+def _future(d, rng):
+    made = Future()
+    made.set_result(d)
+    return made
+
+
+UNEVALUATED = [
+    (lambda d, rng: (d for _ in range(2)), r"a generator, not its values; return list\(…\)\."),
+    (lambda d, rng: {"a": [zip("a", "b", strict=True)]}, r"a zip, not its values; return list\(…\)\."),
+    (lambda d, rng: {d: 1}.keys(), r"a dict_keys, not its values; return list\(…\)\."),
+    (lambda d, rng: {d: 1}.values(), r"a dict_values, not its values; return list\(…\)\."),
+    (lambda d, rng: enumerate("a"), r"an enumerate, not its values; return list\(…\)\."),
+    (lambda d, rng: io.StringIO("a"), r"a StringIO, not its contents; return file\.read\(\)\."),
+    (lambda d, rng: rng.laplace, "a (function|method), not its result; call it and return the result"),
+    (lambda d, rng: partial(int, d), "a partial, not its result; call it and return the result"),
+    (_awaited, r"a coroutine, not its value; await it and return its value, or return asyncio\.run\(…\)\."),
+    (_gathered, r"an async_generator, not its values; collect them with asyncio\.run\(…\) and return a list"),
+    (_future, r"a Future, not its result; return the result of its method result\(\)\."),
+]
+
+
+@pytest.mark.parametrize(("made", "words"), UNEVALUATED)
+def test_what_is_not_a_value_yet_is_refused_with_one_sentence_in_every_form(made, words):
+    def vectorised(d, size, rng):
+        return made(d, rng)
+
+    forms = [made, SimpleNamespace(sample=vectorised)]
+    for form in forms:
+        with pytest.raises(MechanismError, match=f" returned {words}"):
+            check(form, 0, 1, claim=1.0, runs=200, jobs=1, name="form")
+        with pytest.raises(MechanismError, match=f"returned {words}"):
+            find_worst_pair(form, [(0, 1)], claim=1.0, runs=200, search_runs=400, jobs=1, name="form")
+    if not isinstance(output := made(0, np.random.default_rng(0)), dict):
+        for form in forms:
+            with pytest.raises(MechanismError, match=f" returned {words}"):
+                replay(form, 0, 1, claim=1.0)
+        with pytest.raises(MechanismError, match=f"outputs are {words.replace('return', 'pass')}"):
+            check_outputs(output, [1.0] * 50, claim=1.0)
+    with contextlib.suppress(AttributeError):
+        output.close()
+
+
+def test_a_vectorised_mechanism_without_a_return_is_refused():
+    with pytest.raises(MechanismError, match="form returned None when asked for 1 outputs; is a return missing"):
+        check(lambda d, size, rng: None, 0, 1, claim=1.0, runs=200, jobs=1, name="form")
+    with pytest.raises(MechanismError, match="returned None when asked for 1 outputs; is a return missing"):
+        replay(lambda d, size, rng: None, 0, 1, claim=1.0)
 
 
 @pytest.mark.parametrize("kept", [[0], np.zeros(2), {"a": 0}])

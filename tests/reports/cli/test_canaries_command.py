@@ -49,6 +49,21 @@ def test_it_audits_as_the_library_does(run):
     (entry,) = suite.entries
     assert entry.name == "run 1"
     assert entry.result == check_canaries(SHOWN, INCLUDED, claim=entry.result.claim, name="run 1")
+    # Results of the same name are replaced, as is said, and those of another name are not.
+    _, out, _ = run("scores.csv", "--epsilon", "0.6", "--out", "found", "--name", "run 1")
+    assert "results: found/results.json (replaces the earlier results of this name)\n" in out
+    code, out, error = run("scores.csv", "--epsilon", "0.5", "--out", "found", "--name", "run 2")
+    assert (code, out) == (2, "")
+    assert "found/results.json holds other results, 'Audit of run 1', which would be lost; name another" in error
+    assert load("found/results.json").entries[0].result.claim.epsilon == 0.6
+
+
+def test_an_inconclusive_audit_names_the_number_of_canaries_that_it_needs(run):
+    code, out, _ = run("scores.csv", "--epsilon", "8", "--delta", "1e-5")
+    assert code == 3
+    assert "next: 9,742 canaries would detect an excess of 8; plan_canaries(claim=(8, 1e-05), detect=8)" in " ".join(
+        out.split()
+    )
 
 
 @pytest.mark.parametrize(

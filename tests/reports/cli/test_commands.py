@@ -114,3 +114,12 @@ print(*sys.modules)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not set(done.stdout.split()) & {"numpy", "scipy", "joblib", "matplotlib", "pydantic"}
+
+
+def test_a_plan_of_canaries_is_for_numbers_and_for_excesses(run):
+    code, out, _ = run(*["plan", "--epsilon", "8", "--delta", "1e-5", "--canaries", "1_000", "--detect", "8"])
+    assert (code, out.count("\n")) == (0, 2)
+    assert out.startswith("1,000 canaries, claim (8, 1e-05)-DP: epsilon >= 5.808 at delta 1e-05 if every guess")
+    assert "\n9,742 canaries, claim (8, 1e-05)-DP: epsilon >= 8.086 at delta 1e-05" in out
+    code, _, error = run(*["plan", "--epsilon", "8", "--canaries", "1_000", "--runs", "100"])
+    assert (code, error) == (2, "OptionError: --canaries excludes --runs and --q; plan one kind of audit at a time.\n")

@@ -42,7 +42,20 @@ MISTAKES = {
     ),
     "audit": "OptionError: a mechanism is named as MODULE:OBJECT or as --program",
     f"{AUDIT} --x": "UsageError: option '--x' requires an argument",
-    f"{AUDIT} '[1]' {PAIR}": "UsageError: got unexpected extra argument(s) ([1]);",
+    f"{AUDIT} --x [1, 1] --y '[1]'": (
+        "UsageError: 1] belongs to no option: the shell splits at spaces, so quote JSON as in --x '[1, 1]'; `dpaudit "
+    ),
+    f"{AUDIT} --x '[a, b_1]' --y '[]' {CLAIM}": (
+        "DatasetError: --x '[a, b_1]' is not JSON (character 2: Expecting value); in JSON this is "
+        '["a", "b_1"], in single quotes so that the shell keeps the double ones.'
+    ),
+    "mine:noisy_count": (
+        "UsageError: 'mine:noisy_count' is not a command; a mechanism is audited by `dpaudit audit mine:noisy_count --x"
+    ),
+    "run mine.py": (
+        "UnknownNameError: 'mine.py' is not an experiment or a case; a mechanism is audited by `dpaudit audit mine.py -"
+    ),
+    "check mine:noisy_count": "UsageError: 'check' is not a command; use audit;",
     f"{AUDIT} --runs many": (
         "UsageError: invalid value for '--runs': 'many' is not a whole number, such as 100000, 100_000 or 1e5;"
     ),
@@ -91,8 +104,17 @@ MISTAKES = {
         "RecordError: report/result.json cannot be read: the file does not exist; did you mean 'report/results.json'?"
     ),
     "report report": "RecordError: report cannot be read: it is a folder; did you mean 'report/results.json'?",
-    f"audit mine {PAIR} {CLAIM}": "UnknownNameError: 'mine' does not name an object",
-    f"audit mine.py:noisy_count {PAIR} {CLAIM}": "UnknownNameError: 'mine.py:noisy_count' names a file",
+    **{
+        f"audit {named} {PAIR} {CLAIM}": f"UnknownNameError: '{named}' does not name an object; use mine:{meant}."
+        for named, meant in {
+            "mine": "noisy_count",
+            "mine.py": "noisy_count",
+            "./mine.py:other": "other",
+            "mine.other": "other",
+        }.items()
+    },
+    f"audit yours {PAIR} {CLAIM}": "UnknownNameError: 'yours' does not name an object; use package.module:object.",
+    f"{AUDIT} {PAIR} {CLAIM} --out report": "OptionError: report/results.json would be replaced (",
     f"audit nowhere.at_all:f {PAIR} {CLAIM}": (
         "UnknownNameError: module 'nowhere' of 'nowhere.at_all:f' does not exist; install it"
     ),
@@ -130,6 +152,6 @@ def test_help_without_arguments_has_status_0(run):
 def test_remarks_name_options(run):
     status, out, _ = run(*shlex.split(f"audit mine:constant {PAIR} {CLAIM}"))
     assert status == 3
-    assert "Silence this check with --ignore 'constant-output'." in out
+    assert "Silence this check with --ignore 'constant-output'." in " ".join(out.split())
     _, out, _ = run(*shlex.split(f"{AUDIT} {PAIR} --floating-point warn {CLAIM}"))
     assert "--floating-point test audits leaks too, --floating-point ignore silences this." in " ".join(out.split())

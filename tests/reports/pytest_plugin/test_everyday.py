@@ -59,7 +59,7 @@ from mechanisms import *
 def slow(rows, size, rng):
     with open("calls.txt", "a") as calls:
         calls.write("c")
-    if not pathlib.Path("patient").exists() and len(pathlib.Path("calls.txt").read_text()) > 8:
+    if not pathlib.Path("patient").exists() and len(pathlib.Path("calls.txt").read_text()) > 9:
         signal.raise_signal(signal.SIGINT)
     return len(rows) + rng.laplace(size=size)
 
@@ -212,6 +212,45 @@ def messages(session):
     return "\n".join(line.removeprefix("E") for line in text_of(session).splitlines() if line.startswith("E "))
 
 
+NAMES = """
+from functools import partial
+
+import pytest
+from mechanisms import *
+
+def noisy(answer, size, rng, scale):
+    return answer + rng.laplace(scale=scale, size=size)
+
+FORMS = [partial(noisy, scale=0.1), lambda answer, rng: answer + rng.laplace(scale=0.1)]
+
+@pytest.mark.parametrize("form", FORMS, ids=["partial", "lambda"])
+def test_bad(dp_audit, form):
+    dp_audit(form, 0, 1, claim=1.0)
+
+def test_named(dp_audit):
+    dp_audit(FORMS[0], 0, 1, claim=1.0, name="a name")
+
+@pytest.mark.parametrize("scale", [1.0, 1.1, 1.2])
+def test_leak(dp_audit, scale):
+    dp_audit(partial(noisy, scale=scale), 1.0, 0.0, claim=1.0, runs=20_000, sequential=False)
+"""
+
+
+def test_lambdas_and_partials_have_the_name_of_their_test_and_one_leak_is_told_in_full(project):
+    project.makepyfile(test_names=NAMES)
+    found = run(project, "--dp-audit-report=audits.json")
+    found.assert_outcomes(failed=3, passed=3)
+    shown = text_of(found)
+    for name in ("test_names.py::test_bad[partial]", "test_names.py::test_bad[lambda]", "a name"):
+        assert f"REFUTED  {name}: " in shown
+    assert shown.count(": a floating-point leak breaks the claim: ") == 1
+    assert "floating_point='ignore' silences this." in shown
+    others = "test_names.py::test_leak[1.1], test_names.py::test_leak[1.2]"
+    assert f"WARNING 2 more audits have floating-point leaks: {others}" in shown
+    results = [entry.result for entry in load(project.path / "audits.json").entries]
+    assert sum(result.floating_point_leak is not None for result in results) == 3
+
+
 def test_an_undetermined_replay_passes_with_a_warning(project):
     project.makepyfile(
         """
@@ -224,7 +263,9 @@ def test_an_undetermined_replay_passes_with_a_warning(project):
     )
     found = run(project, "-Wdefault")
     found.assert_outcomes(passed=1)
-    assert "UserWarning: replay of <lambda>: UNDETERMINED" in text_of(found)
+    assert "UserWarning: replay of lambda at test_an_undetermined_replay_passes_with_a_warning.py:5: UNDET" in text_of(
+        found
+    )
 
 
 EXPLAINED = """

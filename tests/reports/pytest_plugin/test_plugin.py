@@ -116,7 +116,8 @@ CALLS = {
     "nothing": ("pass", "ERROR", "requests dp_audit and makes no audit"),
     "skipped": ("pytest.skip('for now')", "SKIPPED"),
     "floating_point_leak": ("dp_audit(plain, 1.0, 0.0, claim=PureDP(1.0), runs=20_000, sequential=False)", "PASSED",
-                 "::test_floating_point_leak: a floating-point leak breaks"),
+                 "::test_outputs: a floating-point leak breaks the claim",
+                 "more audits have floating-point leaks: test_rows.py::test_refuted, test_rows.py::test_float"),
 }  # fmt: skip
 OWN = """
 SCALE = 1.0
