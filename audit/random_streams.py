@@ -48,6 +48,8 @@ class Stream(enum.Enum):
     """The pilots of a search, the same for all pairs."""
     PAIRS = (2, 0)
     """The pairs drawn by a search."""
+    SIMPLER = (5, 0)
+    """The audits of simpler pairs than the refuted one, numbered in turn."""
     EXAMPLES = (3, 0)
     """The examples of a Hypothesis strategy."""
 

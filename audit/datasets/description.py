@@ -1,4 +1,4 @@
-"""Descriptions of datasets in results: type, size and the difference between the two datasets, but no contents."""
+"""Descriptions of datasets in results: type, size and difference, without contents; or the contents as Python code."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import io
 import re
 from collections import Counter
 from collections.abc import Iterable
-from itertools import islice
+from itertools import chain, groupby, islice
 from typing import Any, Final
 
 import numpy as np
@@ -31,6 +31,7 @@ from .rows import (
 _FILE: Final = re.compile(r"\.(csv|tsv|txt|json|jsonl|parquet|feather|pkl|npy|npz|xlsx?)(\.gz)?$", re.IGNORECASE)
 _LOOKED_AT = 100  # values that are read
 _MOST_ROWS = 60  # of a data frame, as pandas prints
+_REPEATED = 4  # equal values in a row that are written as a product
 
 
 def summarise(dataset: Any) -> str:
@@ -63,16 +64,16 @@ def summarise(dataset: Any) -> str:
 
 
 def contents_in_words(dataset: Any) -> str:
-    """Return the contents of a dataset: of a data frame as CSV with a line of names, of anything else on one line.
+    """Return the contents of a dataset: of a data frame as CSV with a line of names, of others as Python on one line.
 
     Examples
     --------
     >>> contents_in_words(np.ones((2, 2)))
-    'array([[1., 1.], [1., 1.]])'
+    'np.full((2, 2), 1.0)'
     """
     if not (is_frame(dataset) or is_frame_of_columns(dataset)):
-        text = printed(column_of(dataset).tolist() if is_column(dataset) else dataset)
-        return " ".join(text.split()) if "\n" in text else text
+        values = column_of(dataset).tolist() if is_column(dataset) else dataset
+        return as_code(values) or " ".join(printed(values).split())
     first, index = dataset[:_MOST_ROWS], getattr(dataset, "index", None)
     columns = [(label_text(key), column_of(column).tolist()) for key, column in columns_of_table(first)]
     if index is not None and not is_default(index):
@@ -84,6 +85,73 @@ def contents_in_words(dataset: Any) -> str:
         lines.writerow(value if isinstance(value, str) else printed(value) for value in row)
     more = len(dataset) - len(first)
     return table.getvalue().rstrip("\n") + f"\n… {counted(more, 'more row')}" * (more > 0)
+
+
+def as_code(dataset: Any) -> str | None:
+    """Return the contents as a Python expression, short where values are repeated; None if there is no literal of them.
+
+    The expression assumes the usual abbreviations of numpy, pandas and networkx.
+
+    Examples
+    --------
+    >>> as_code(["b"] * 12 + ["a"]), as_code(np.ones(3)), as_code({"age": (float("nan"),)})
+    ("['b'] * 12 + ['a']", 'np.full(3, 1.0)', "{'age': (float('nan'),)}")
+    >>> as_code(object()) is None
+    True
+    """
+    try:
+        return _code(dataset)
+    except Exception:  # no literal, or an object whose methods raise
+        return None
+
+
+def _code(value: Any) -> str:
+    """The expression; raises a `TypeError` without one."""
+    kind = type(value)
+    if kind is float:
+        return repr(value) if abs(value) < float("inf") else f"float({str(value)!r})"
+    if kind in (int, bool, str, bytes, type(None)):
+        return repr(value)
+    if isinstance(value, np.generic):
+        return _code(value.item())
+    if kind in (list, tuple):
+        return _sequence([*map(_code, value)], "[]" if kind is list else "()")
+    if kind in (set, frozenset):
+        return f"{kind.__name__}({_code(sorted(value))})"
+    if kind is dict:
+        return f"{{{', '.join(f'{_code(key)}: {_code(part)}' for key, part in value.items())}}}"
+    if kind is np.ndarray and value.dtype.kind in "biufSU":
+        first = value.flat[0] if value.size else value.dtype.type()
+        is_equal = value.tobytes() == np.full_like(value, first).tobytes()
+        is_full = is_equal and (value.size > 1 or (value.ndim > 1 and value.size == 0))
+        filled = first.item() if is_full else value.tolist()
+        shape = f"{value.shape[0] if value.ndim == 1 else value.shape}, " if is_full else ""
+        name = value.dtype.str if value.dtype.kind in "SU" else value.dtype.name
+        dtype = "" if value.dtype == np.array(filled).dtype else f", dtype={name!r}"
+        return f"np.{'full' if is_full else 'array'}({shape}{_code(filled)}{dtype})"
+    if is_frame(value) and kind.__module__.split(".")[0] == "pandas":
+        return f"pd.DataFrame({_code({name: value[name].tolist() for name in value.columns})})"
+    if is_graph(value) and kind.__name__ in ("Graph", "DiGraph"):
+        order = [*value]
+        ends = {node: [end for end in order[0 if value.is_directed() else place :] if end in value[node]]
+                for place, node in enumerate(order)}  # fmt: skip
+        if not any(data for *_, data in (*value.nodes(data=True), *value.edges(data=True))):
+            return f"nx.{kind.__name__}({_code(ends)})"
+    raise TypeError(kind)
+
+
+def _sequence(codes: list[str], brackets: str) -> str:
+    """The expression of a list or tuple of these values."""
+
+    def listed(*values: str) -> str:
+        return f"{brackets[0]}{', '.join(values)}{',' * (brackets == '()' and len(values) == 1)}{brackets[1]}"
+
+    runs = [[*equal] for _, equal in groupby(codes)]
+    parts = []
+    for is_long, equal in groupby(runs, lambda run: len(run) >= _REPEATED):
+        found = [*equal]
+        parts += [f"{listed(run[0])} * {len(run)}" for run in found] if is_long else [listed(*chain(*found))]
+    return " + ".join(parts) or brackets
 
 
 def is_empty(dataset: Any) -> bool:

@@ -5,17 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..printing import counted
+from ..datasets.description import as_code
+from ..printing import confidence, counted
 from .audit_result import AuditResult
 from .result import Result
 from .verdict import Verdict
 
 _SHOWN, _WIDTH = 5, 160  # pairs, and characters of a line, in the printed result
+_LONGEST = 1_000  # characters of a dataset, which may be pasted, on a line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimplePair:
-    """A simpler pair than the found one, with about the same loss.
+    """A simpler pair than the found one, on which the claim is refuted too.
 
     Attributes
     ----------
@@ -23,21 +25,23 @@ class SimplePair:
         The datasets.
     summary : str
         The datasets, on one line.
-    bound, found_bound : float
-        Estimates of the bounds on this pair and on the found one, from as many runs with the same random numbers.
-    runs : int
-        Runs on each of the four datasets.
+    audit : AuditResult
+        Audit of this pair on runs of its own, with at most half of the alpha of the search.
     """
 
-    x: Any
-    y: Any
+    x: Any = field(repr=False, compare=False)
+    y: Any = field(repr=False, compare=False)
     summary: str
-    bound: float
-    found_bound: float
-    runs: int
+    audit: AuditResult
 
-    def __str__(self) -> str:
-        return f"{self.summary} (estimate {self.bound:.3g}, of the audited pair {self.found_bound:.3g} by as many runs)"
+    @property
+    def lines(self) -> list[str]:
+        """The datasets as Python code where it is not too long, and what refutes the claim on them."""
+        codes = [as_code(dataset) or "" for dataset in (self.x, self.y)]
+        is_code = all(0 < len(code) <= _LONGEST for code in codes)
+        pair = [f"{name} = {code}" for name, code in zip("xy", codes, strict=True)] if is_code else [self.summary]
+        runs = f"{self.audit.runs:,} more runs per dataset"
+        return [*pair, f"refuted on this simpler pair too, with {confidence(self.audit.alpha)}, by {runs}"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,9 +58,8 @@ class TriedPair:
         Runs from which the pair was judged, on x and y together; other pairs with these datasets share them.
     bound : float
         Expected bound of an audit, from pilot outputs that did not serve to choose the event, shrunk towards the bounds
-        of similar pairs according to its uncertainty (but not for a simpler pair that replaces the found one). In the
-        units of the claim's privacy parameter; at least 0. It is 0 for a pair that was left after fewer than a hundred
-        runs.
+        of similar pairs according to its uncertainty. In the units of the claim's privacy parameter; at least 0. It is
+        0 for a pair that was left after fewer than a hundred runs.
     error : str, optional
         Why the search skipped the pair.
     """
@@ -86,14 +89,16 @@ class WorstPair(Result):
         or, without one, of how far their outputs are apart, and finally the skipped pairs. Another pair may have a
         larger expected bound than the chosen one, if it is less certain.
     runs : int
-        Runs of the search: replays, over all pairs, then on the chosen one alone, and on simpler pairs.
+        Runs of the search: replays, over all pairs, then on the chosen one alone.
     replayed : int
         Pairs that were ranked by replays, if those guided the search.
     untried : int
         Pairs (given or patterns) that had no runs.
     simple : SimplePair, optional
-        A simpler pair that seems to lose as much, for the eye: fewer rows, equal rows, round values. In searches of a
-        domain with 24,000 runs or more.
+        A simpler pair on which the claim is refuted too: fewer rows, fewer different values, rounder ones. None if the
+        claim is not refuted, or none was found.
+    simplifying_runs : int
+        Runs that looked for it, and audited it; at most as many as the search may take, and half those of the audit.
     audit : AuditResult
         Audit of the chosen pair. It is valid however the pair was found, because it counts no runs of the search; they
         only help to choose the event (`searched`).
@@ -106,6 +111,7 @@ class WorstPair(Result):
     replayed: int = 0
     untried: int = 0
     simple: SimplePair | None = None
+    simplifying_runs: int = 0
     audit: AuditResult
 
     @property
@@ -171,7 +177,6 @@ class WorstPair(Result):
         lines = [
             f"  pair    {chosen.label} ({self.audit.pair.adjacency})",
             f"          {chosen.summary}",
-            *([f"  simpler {self.simple}"] if self.simple else []),
             f"  event   {self.audit.event_in_words}",
             *([f"          {self.audit.opposite_in_words}"] if self.audit.opposite_in_words else []),
             *self._pilot,
@@ -192,4 +197,6 @@ class WorstPair(Result):
             lines.append("  note    other pairs may be worse than the worst pair found")
         short = [line if len(line) <= _WIDTH else line[: _WIDTH - 1] + "…" for line in lines]
         whole = [f"  error   {' '.join(str(skipped[0].error).split())}"] if skipped else []  # to be acted upon
-        return "\n".join([str(self.audit), *short, *whole])
+        simpler = [] if self.simple is None else [f"          {line}" for line in self.simple.lines]  # to be pasted
+        simpler[:1] = [f"  simpler {line.lstrip()}" for line in simpler[:1]]
+        return "\n".join([str(self.audit), *simpler, *short, *whole])

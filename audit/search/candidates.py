@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import math
+import sys
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import InitVar, dataclass, field, replace
 from itertools import chain, islice
+from operator import length_hint
 from typing import Any, TypeVar
 
 import numpy as np
 
 from ..datasets.adjacency import Adjacency
-from ..datasets.description import edges_of, summarise
+from ..datasets.description import as_code, summarise
 from ..datasets.domains import Domain
-from ..datasets.rows import is_frame, is_graph
-from ..errors import AdjacencyError, AuditError, OptionError, described
+from ..datasets.rows import as_rows, is_frame, is_graph, symmetric_difference
+from ..errors import AdjacencyError, AuditError, DatasetError, OptionError, described
+from ..events.named_parts import printed
 from ..printing import counted, shorten
 from ..random_streams import Stream, seed_of
 
@@ -85,7 +89,7 @@ class PairSource:
         return iter(())
 
     def simpler(self, candidate: Candidate) -> Iterator[Candidate]:
-        """Yield simplifications of a pair, the largest first; none, or finitely many in a row."""
+        """Yield pairs that may be simpler, the largest steps first; none, or finitely many."""
         return iter(())
 
     def is_allowed(self, candidate: Candidate) -> bool:
@@ -123,17 +127,58 @@ def shown(dataset: Any, *, shows_data: bool) -> str:
     return show(dataset) if shows_data else summarise(dataset)
 
 
+_SHOWN, _LOOKED_AT = 80, 10_000  # characters, and most rows that are written to be cut
+
+
 def show(dataset: Any) -> str:
     """Return a dataset's contents on one short line, for datasets that the search invented, which are not secret."""
-    if is_graph(dataset):
-        edges = sorted("-".join(map(str, sorted(ends, key=str))) for ends, _ in edges_of(dataset))
-        text = f"{dataset.number_of_nodes()} nodes, {' '.join(edges) or 'no edge'}"
-        return text if len(text) <= 80 else text[:79] + "…"
-    if isinstance(dataset, np.ndarray):
-        return shorten(dataset.tolist())
-    if is_frame(dataset):
-        return shorten([tuple(row) for row in dataset.itertuples(index=False, name=None)])
-    return shorten(dataset)
+    code = None if length_hint(dataset) > _LOOKED_AT else as_code(dataset)
+    return shorten(dataset) if code is None else code if len(code) <= _SHOWN else f"{code[: _SHOWN - 1]}…"
+
+
+def chunks(size: int) -> Iterator[slice]:
+    """Yield the parts of a sequence that a simplification leaves out: all, halves, quarters, …, single items.
+
+    References
+    ----------
+    Zeller & Hildebrandt (2002), Simplifying and isolating failure-inducing input.
+    """
+    length = size
+    while length:
+        yield from (slice(start, start + length) for start in range(0, size, length))
+        length //= 2
+
+
+def complexity(x: Any, y: Any) -> tuple[Any, ...]:
+    """Return what is smaller for the simpler of two pairs.
+
+    In this order: entries (rows, or nodes and edges), different cells, cells in which x and y differ, digits and
+    letters of the cells, magnitude of the numbers, texts. A number that is not finite has as many digits as a double.
+    """
+    entries = [_entries(dataset) for dataset in (x, y)]
+    in_x, in_y = (Counter((place, printed(cell)) for row in rows for place, cell in enumerate(row)) for rows in entries)
+    numbers = [cell for rows in entries for row in rows for cell in row if isinstance(cell, (int, float))]
+    finite = [min(abs(number), sys.float_info.max) for number in numbers if -math.inf < number < math.inf]
+    digits = sum(count * len(text.removesuffix(".0")) for (_, text), count in (in_x + in_y).items())
+    return (
+        sum(map(len, entries)),
+        len({text for _, text in in_x + in_y}),
+        symmetric_difference(in_x, in_y).total(),
+        digits + sys.float_info.dig * (len(numbers) - len(finite)),
+        sum(finite),
+        sorted((in_x + in_y).elements()),
+    )
+
+
+def _entries(dataset: Any) -> list[tuple[Any, ...]]:
+    """The rows of a dataset, nodes and edges of a graph, or the dataset itself, each as a tuple of its cells."""
+    try:
+        rows: Any = [*dataset.nodes, *dataset.edges] if is_graph(dataset) else as_rows(dataset)
+    except DatasetError:
+        rows = [dataset]
+    listed = rows.itertuples(index=False) if is_frame(rows) else rows.tolist() if isinstance(rows, np.ndarray) else rows
+    whole = [tuple(row.values()) if isinstance(row, dict) else row for row in listed]
+    return [tuple(row) if isinstance(row, (tuple, list)) else (row,) for row in whole]
 
 
 MANY = 32
@@ -207,24 +252,25 @@ class Pool:
             yield from self._some(lines[turn % len(lines)], 1)
 
     def simplest(
-        self, candidate: Candidate, accept: Callable[[Candidate], Accepted | None], most: int
+        self, candidate: Candidate, accept: Callable[[Candidate], Accepted | None], has_room: Callable[[], bool]
     ) -> Accepted | None:
         """Return what `accept` returns of the simplest pair that it accepts, found by greedy simplification.
 
-        The first simplification for which it does not return None is simplified further. It is called `most` times at
-        most, once for each pair.
+        The first pair of less complexity for which it does not return None is simplified further. It is called once for
+        each pair, while there is room.
         """
         best: Accepted | None = None
         seen, is_simpler = {candidate.key}, True
         while is_simpler:
-            is_simpler = False
+            is_simpler, least = False, complexity(candidate.x, candidate.y)
             for simpler in self.source.simpler(candidate):
-                if simpler.key in seen or not self.is_possible(simpler):
+                if simpler.key in seen or not complexity(simpler.x, simpler.y) < least:
                     continue
-                if most == 0:
+                if (simpler.key is not None and len(set(simpler.ends or ())) < 2) or not self.is_possible(simpler):
+                    continue
+                if not has_room():
                     return best
                 seen.add(simpler.key)
-                most -= 1
                 accepted = accept(simpler)
                 if accepted is not None:
                     best, candidate, is_simpler = accepted, simpler, True

@@ -203,11 +203,16 @@ class Climb(Generic[Pair]):
     def simpler(self, pair: Pair, least: float) -> Pair:
         """Return the simplest pair of at least this size."""
 
+        most = self.comparisons.tried + _SIMPLER
+
         def accept(candidate: Candidate) -> Pair | None:
-            simpler = self.comparisons.compare(candidate) if self.comparisons.has_room(1.0) else None
+            simpler = self.comparisons.compare(candidate)
             return simpler if simpler is not None and simpler.size >= least else None
 
-        return self.pool.simplest(pair.candidate, accept, _SIMPLER) or pair
+        def has_room() -> bool:
+            return self.comparisons.has_room(1.0) and self.comparisons.tried < most
+
+        return self.pool.simplest(pair.candidate, accept, has_room) or pair
 
     def _goes_on(self, share: float) -> bool:
         is_unbounded = self.largest is not None and math.isinf(self.largest.size)

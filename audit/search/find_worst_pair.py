@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterable
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import count, islice, zip_longest
 from typing import Any, Literal
@@ -27,7 +27,7 @@ from ..floating_point_errors import with_own_arithmetic
 from ..health.findings import checks_to_ignore
 from ..inference.event_test import check_test_alpha
 from ..known_options import with_known_options
-from ..options import DEFAULTS, LEAST_SEARCH, Options, check_sequential, checked_seed
+from ..options import DEFAULTS, LEAST_RUNS, LEAST_SEARCH, Options, check_sequential, checked_seed
 from ..printing import counted
 from ..procedures.check import audit_pair, runs_or_setting, sampler_of, stated
 from ..progress import told
@@ -38,18 +38,19 @@ from ..replay.replay_findings import visible_loss
 from ..replay.replay_result import paired_calls
 from ..replay.reruns import Reruns
 from ..replay.tape import only_recording
+from ..results.audit_result import AuditResult
 from ..results.worst_pair import SimplePair, TriedPair, WorstPair
 from ..sampling.output_hashes import digest
 from ..sampling.sampler import OutputPart, Sampler
 from ..sampling.tasks import raised_in
 from ..settings import or_setting
-from ..store.sqlite_store import check_store, opened
+from ..store.sqlite_store import StorePart, check_store, opened
 from ..store.store_settings import claim_in_words, code_of
-from .candidates import Candidate, Pool, may_show_data, text_of_error
-from .climb import KEPT, ROUNDING, Climb, Comparisons, Sized
+from .candidates import Candidate, Pool, complexity, may_show_data, text_of_error
+from .climb import ROUNDING, Climb, Comparisons, Sized
 from .not_finite import Enlarged, with_special_numbers
 from .pairs_for_domain import pairs_of
-from .successive_halving import LEAST_SCORED, SHARE, CoupledDraws, Judge, PairScore, Trial, coupled_difference, halve
+from .successive_halving import LEAST_SCORED, SURE, CoupledDraws, Judge, Trial, coupled_difference, halve
 
 # Pairs ranked by replays: one run on each dataset shows what the noise is given.
 #
@@ -177,77 +178,105 @@ def guided_by_replays(
     return Guide(tuple(leaders.values()), replays.pairs, replays.runner.runs, remark)
 
 
-# The simplest pair that loses as much as the one that was found: fewer rows, equal rows, round values.
+# A simpler pair that refutes the claim too: fewer rows, fewer different values, a smaller difference, rounder numbers.
 #
-# It is shown beside the found pair, and the audit is that of the found one, so that simplicity costs no power. If the
-# simpler pair loses clearly more by the same runs, it is the one that is audited.
+# The audit is that of the found pair, so that simplicity costs no power and no refutation. If it refutes, simpler pairs
+# go on trial with common random numbers, and the simplest one that an audit should refute is audited with fresh runs.
 #
 # References
 # ----------
 # MacIver & Donaldson (2020), Test-case reduction via test-case generation: insights from the Hypothesis reducer.
 
-_TRIES = 12  # pairs that are run at most, the found one included
-# Times its score with which a simpler pair is audited in place of the found one, and the largest standard error of both
-# scores, as a share of them: of small losses a percent is chance, and the found pair has longer pilots.
-_WORSE, _LARGEST_ERROR = 1.01, 0.2
+_TRIES = 12  # trials of the largest length that the runs allow
 
 
-def for_simpler_pairs(budget: int) -> int:
-    """Return the runs of a search that are kept for simpler pairs; none of a budget that is too small."""
-    share = budget // SHARE
-    return share if share >= 2 * _TRIES * LEAST_SCORED else 0
+@dataclass(slots=True)
+class Simplification:
+    """Trials of pairs that are simpler than one on which a claim was refuted."""
 
+    pool: Pool
+    judge: Judge
+    most: int  # runs of the trials together
+    numbers: Iterator[int]
+    shown: list[Candidate] = field(default_factory=list)  # each simpler than those before, and likely to be refuted
+    _pilot: int = LEAST_SCORED  # runs of the shortest one that shows the found pair
+    _raised: set[str] | None = None  # exceptions on the found pair
+    _ends: tuple[Hashable, ...] = ()  # datasets of the simplest pair so far
 
-def simplest(
-    pool: Pool, judge: Judge, found: Trial, executions: int, number: int
-) -> tuple[SimplePair | None, Trial | None, int]:
-    """Return the simplest pair that loses about as much as the found one, its trial if it loses clearly more, and the
-    runs that it took to find it.
+    def run(self, found: Candidate, others: Iterable[Candidate]) -> None:
+        """Try simpler ones of the other pairs, and then ever simpler pairs."""
+        pilot = self._shows(found, self.most // 4)
+        if pilot is None:  # so few runs show too little
+            return
 
-    None if no simplification keeps the loss, or if the runs are too few to compare any. In a store the trials
-    have this `number` and the following ones.
-    """
-    runs = executions // (2 * _TRIES)
-    if runs < LEAST_SCORED or not any(map(pool.is_possible, pool.source.simpler(found.candidate))):
-        return None, None, 0
-    numbers, judge = count(number), replace(judge, draws=CoupledDraws())
+        def shape(pair: Candidate) -> tuple[Any, ...]:  # other digits are no simpler
+            return complexity(pair.x, pair.y)[:3]
 
-    def scored(candidate: Candidate) -> tuple[Trial, PairScore | None]:
-        trial = Trial(candidate, next(numbers))
-        trial.extend([runs], judge, is_coupled=True)
-        trial.forget()
-        return trial, trial.score
+        self._pilot = pilot
+        smaller = sorted((one for one in others if shape(one) < shape(found)), key=shape)
+        next(filter(self._accept, smaller), None)
+        start = self.shown[-1] if self.shown else found
+        self.pool.simplest(start, self._accept, lambda: self.judge.draws.executions + pilot <= self.most)
 
-    reference, score = scored(found.candidate)
-    if score is None or not score.value + score.error >= found.value > 0.0:  # else so few runs show too little
-        return None, None, judge.draws.executions
-    ends = reference.ends  # of the simplest pair so far
+    def _accept(self, candidate: Candidate) -> Candidate | None:
+        is_shown = self._shows(candidate, max(self._pilot, self.most // (2 * _TRIES))) is not None
+        self.judge.draws.keep({*self._ends})
+        if not is_shown:
+            return None
+        self.shown.append(candidate)
+        return candidate
 
-    def accept(candidate: Candidate) -> tuple[Trial, PairScore] | None:
-        nonlocal ends
-        trial, seen = scored(candidate)
-        if seen is not None and seen.value >= KEPT * score.value:
-            ends = trial.ends
-            return trial, seen
-        judge.draws.keep({*reference.ends, *ends})
+    def _shows(self, candidate: Candidate, longest: int) -> int | None:
+        """Return the runs of the shortest pilot after which an audit should refute the claim on a pair; None if none.
+
+        A pilot is doubled while the audit that it foresees exceeds the claim, but not surely; that of the found pair in
+        any case. Exceptions that the found pair does not raise are another bug.
+        """
+        trial, draws, pilots = Trial(candidate, next(self.numbers)), self.judge.draws, [LEAST_SCORED]
+        while pilots[-1] < self._pilot:
+            pilots.append(2 * pilots[-1])
+        while pilots[-1] <= longest and draws.executions + 2 * (pilots[-1] - trial.runs) <= self.most:
+            trial.extend(pilots, self.judge, is_coupled=True)
+            raised = {name for block in (*trial.blocks_x, *trial.blocks_y) for name in raised_in(block)}
+            known = raised if self._raised is None else self._raised
+            excess = trial.excess(self.judge.claim.parameter)
+            if trial.error is not None or not raised <= known or (excess < 0.0 and self._raised is not None):
+                return None
+            if excess >= SURE:
+                self._raised, self._ends = known, trial.ends
+                return trial.runs
+            pilots.append(2 * pilots[-1])
         return None
 
-    best = pool.simplest(found.candidate, accept, _TRIES - 1)
-    if best is None:
-        return None, None, judge.draws.executions
-    trial, seen = best
-    simple = SimplePair(
-        x=trial.candidate.x,
-        y=trial.candidate.y,
-        summary=trial.candidate.summary,
-        bound=seen.value,
-        found_bound=score.value,
-        runs=runs,
-    )
-    is_known = all(each.error <= _LARGEST_ERROR * each.value for each in (seen, score))
-    if not is_known or simple.bound < _WORSE * simple.found_bound:
-        return simple, None, judge.draws.executions
-    return simple, trial, judge.draws.executions
+
+def simplified(
+    pool: Pool, judge: Judge, trials: list[Trial], most: int, audit: Callable[[Candidate, float, int, int], AuditResult]
+) -> tuple[SimplePair | None, int]:
+    """Return a simpler pair than the first, on which an audit refutes the claim too, and the runs that it took.
+
+    At most `most` runs are spent, half of them on trials. The `audit` of a pair has a share of alpha, runs on each
+    dataset and a number, from which its seed follows. The simplest pair has half of alpha; if it is not refuted, the
+    pair in the middle between the found one and it has a quarter, and so on.
+    """
+    parameter = judge.claim.parameter
+    judge = replace(judge, draws=CoupledDraws(), runs=most // 8)  # on each dataset of the first audit, or more
+    search = Simplification(pool, judge, most // 2, count(len(trials)))
+    search.run(trials[0].candidate, (one.candidate for one in trials[1:] if one.excess(parameter) >= SURE))
+    spent, shown = judge.draws.executions, search.shown
+    for number in count(1):
+        runs = (most - spent) // 4
+        if not shown or runs < LEAST_RUNS:
+            break
+        pair = shown[-1]
+        try:
+            result = audit(pair, judge.alpha / 2**number, runs, number)
+        except AuditError:  # a pair that cannot be audited shows nothing
+            result = None
+        spent += 2 * (runs if result is None else result.runs)
+        if result is not None and result.is_refuted:
+            return SimplePair(x=pair.x, y=pair.y, summary=pair.summary, audit=result), spent
+        del shown[len(shown) // 2 :]
+    return None, spent
 
 
 _RUNS = 1_000_000  # default runs of the audit
@@ -297,7 +326,8 @@ def find_worst_pair(
     search_runs : int, optional
         Runs of the search, over all pairs and both datasets, at least 400; up to 80 more show whether the
         mechanism clamps numbers, so that NaN is tried. The default is that of
-        `dpaudit.settings`, or `runs` (or a million), half the runs of the audit.
+        `dpaudit.settings`, or `runs` (or a million), half the runs of the audit. After a refutation at most as many,
+        and at most half the runs of the audit, look for a simpler pair that refutes too, if these are 800 or more.
     alpha : float
         Allowed probability of refuting a correct mechanism.
     seed : int or None
@@ -322,7 +352,8 @@ def find_worst_pair(
     Returns
     -------
     WorstPair
-        The pair found, the ranking of all pairs tried, and the `audit` of the pair on fresh runs.
+        The pair found, the ranking of all pairs tried, and the `audit` of the pair on fresh runs; after a refutation
+        also a `simple` pair on which an audit of its own refutes the claim.
 
     Raises
     ------
@@ -340,8 +371,9 @@ def find_worst_pair(
     Notes
     -----
     The runs of the search choose the pair and only help to choose the event; the audit counts independent runs. So its
-    error probability is at most `alpha`, regardless of how many pairs were tried. A claim that is not refuted may break
-    on a pair that the search did not try.
+    error probability is at most `alpha`, regardless of how many pairs were tried. With probability at most `alpha` the
+    claim holds on a pair, the found or the simple one, on which it is refuted. A claim that is not refuted may break on
+    a pair that the search did not try.
 
     References
     ----------
@@ -411,8 +443,7 @@ def find_worst_pair(
             }
             kept.section(f"{sampler.name}, the search", about)
         guided = Guide() if guide is None else guided_by_replays(pool, sampler, seed, budget, progress)
-        budget -= guided.executions
-        reserved = for_simpler_pairs(budget) if isinstance(domain, Domain) and guide is None else 0
+        search_budget, budget = budget, budget - guided.executions
 
         def tell(leader: Trial) -> None:
             pair = _tried(leader)
@@ -421,7 +452,7 @@ def find_worst_pair(
             if on_round is not None:
                 on_round(pair)
 
-        trials, untried, executions = halve(pool, judge, budget - reserved, tell, guided.leaders)
+        trials, untried, executions = halve(pool, judge, budget, tell, guided.leaders)
         if not trials:
             raise pool.no_pair()
         if trials[0].error is not None:
@@ -431,25 +462,26 @@ def find_worst_pair(
                 mechanism=sampler.name,
             )
         x, y = trials[0].candidate.x, trials[0].candidate.y
-        simple, clearer, spent = simplest(pool, judge, trials[0], reserved, len(trials))
-        if clearer is not None:  # simpler and worse
-            trials, simple = [clearer, *trials], None
-            x, y = clearer.candidate.x, clearer.candidate.y
-        audit = audit_pair(
-            mechanism,
-            x,
-            y,
-            replace(
-                chosen,
-                claim=said.claim,
-                adjacency=said.adjacency,
-                runs=runs,
-                claim_source=said.source,
-                progress=progress,
-                store=kept,
-            ),
-            trials[0].independent(judge, (budget - reserved - executions) // 2),
+        audited = replace(
+            chosen,
+            claim=said.claim,
+            adjacency=said.adjacency,
+            runs=runs,
+            claim_source=said.source,
+            progress=progress,
+            store=kept,
         )
+        audit = audit_pair(mechanism, x, y, audited, trials[0].independent(judge, (budget - executions) // 2))
+        alone = replace(audited, sequential=True, detect=None, seconds=None, bins=0, on_interim=None)
+
+        def audit_simpler(pair: Candidate, share: float, most: int, number: int) -> AuditResult:
+            fresh = seed_of(seed, Stream.SIMPLER, number)
+            part = None if kept is None else StorePart(kept, f"simpler pair {number}")
+            return audit_pair(mechanism, pair.x, pair.y, replace(alone, alpha=share, runs=most, seed=fresh, store=part))
+
+        simple, spent = None, 0
+        if audit.is_refuted and audit.stopped != "request":
+            simple, spent = simplified(pool, judge, trials, min(search_budget, size), audit_simpler)
     failed = [trial for trial in trials if trial.error is not None]
     if failed:
         audit = replace(audit, notes=(*audit.notes, _of_failures(failed, len(trials), may_show=may_show)))
@@ -463,10 +495,11 @@ def find_worst_pair(
             *(_tried(trial) for trial in trials),
             *(_tried(Trial(pair, 0, error=why)) for pair, why in pool.strangers),
         ),
-        runs=guided.executions + executions + 2 * trials[0].alone + spent,
+        runs=guided.executions + executions + 2 * trials[0].alone,
         replayed=guided.pairs,
         untried=untried,
         simple=simple,
+        simplifying_runs=spent,
         audit=audit,
     )
 

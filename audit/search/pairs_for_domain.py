@@ -6,7 +6,7 @@ import math
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import combinations, count, islice, pairwise
 from typing import Any, Final, Literal
@@ -14,14 +14,16 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from ..datasets.adjacency import AddRemove, Adjacency, EdgeNeighbours, Local, NodeNeighbours, Replace, UserLevel, Within
+from ..datasets.description import as_code
 from ..datasets.domains import Answers, Domain, Floats, Graphs, Rows, Values
 from ..datasets.rows import as_numpy, columns_by_name, is_frame, is_graph, rows_by_name
 from ..datasets.tables import Tables
 from ..errors import AdjacencyError, AuditError, DatasetError, OptionError, described
+from ..events.named_parts import printed
 from ..options import is_single
 from ..printing import shorten
-from .candidates import Candidate, Line, PairSource, show, varied, whole_distance
-from .row_pairs import RowPairs, TablePairs, UserPairs
+from .candidates import Candidate, Line, PairSource, chunks, show, varied, whole_distance
+from .row_pairs import RowPairs, Split, TablePairs, UserPairs
 
 # Pairs from the caller: a list of pairs, a function that generates pairs, listed values or a Hypothesis strategy.
 
@@ -29,7 +31,59 @@ _GIVEN = 200  # values drawn from a strategy, and most initial pairs of listed v
 
 
 @dataclass(frozen=True, slots=True)
-class GivenPairs(PairSource):
+class CallersPairs(PairSource):
+    """Pairs of the caller's own, which are simplified by their rows alone, as no domain of values is known.
+
+    A relation that lets neighbours lack any one row lets datasets lack many. If rows are replaced, their number is
+    public, and stays.
+    """
+
+    adjacency: Adjacency | None
+    distance: float
+
+    def simpler(self, candidate: Candidate) -> Iterator[Candidate]:
+        if isinstance(self.adjacency, (AddRemove, Replace)):
+            yield from _simpler_rows(candidate, int(self.distance), self.adjacency)
+
+
+def _simpler_rows(candidate: Candidate, steps: int, adjacency: AddRemove | Replace) -> Iterator[Candidate]:
+    """Yield pairs of lists, arrays or frames with fewer or equal rows; none of datasets that their rows do not make."""
+    pair = candidate.x, candidate.y
+    forms: set[Any] = {{list: "list", np.ndarray: "array"}.get(type(each)) for each in pair}
+    (form,) = forms if len(forms) == 1 else (None,)
+    columns = tuple(pair[0].columns) if all(map(is_frame, pair)) else ()
+    if form is None and not columns:
+        return
+    rows = [_rows(each.tolist() if form == "array" else each) or [] for each in pair]
+    if columns:
+        rows = [[tuple(row.values()) for row in each] for each in rows]
+    (common, only_x), (_, only_y) = _divided(*rows), _divided(*reversed(rows))
+    values = {printed(row): row for row in (*only_x, *only_y, *common)}
+    kind: Literal["added", "replaced"] = "added" if isinstance(adjacency, AddRemove) else "replaced"
+    least, most = min(map(len, rows)) if kind == "replaced" else 0, max(map(len, rows))
+    try:
+        domain = Rows(tuple(values.values()), most=most, least=least, form=form or "frame", columns=columns)
+        source = RowPairs(domain, steps, kind)
+    except AuditError:  # rows of which a domain cannot be
+        return
+    codes = [(as_code(domain.build(each)), as_code(dataset)) for each, dataset in zip(rows, pair, strict=True)]
+    if all(made is not None and made == code for made, code in codes):
+        split = Split(tuple(common), tuple(only_x), tuple(only_y))
+        yield from filter(source.is_allowed, source.simpler(replace(candidate, parts=split)))
+
+
+def _divided(rows: list[Any], others: list[Any]) -> tuple[list[Any], list[Any]]:
+    """Return the rows that have an equal one among others, and those that have none, as multisets."""
+    left = Counter(map(printed, others))
+    found, missed = list[Any](), list[Any]()
+    for row in rows:
+        (found if left[printed(row)] > 0 else missed).append(row)
+        left[printed(row)] -= 1
+    return found, missed
+
+
+@dataclass(frozen=True, slots=True)
+class GivenPairs(CallersPairs):
     """Pairs from an iterable."""
 
     pairs: Iterable[Any]
@@ -40,7 +94,7 @@ class GivenPairs(PairSource):
 
 
 @dataclass(frozen=True, slots=True)
-class GeneratedPairs(PairSource):
+class GeneratedPairs(CallersPairs):
     """Pairs from a function of a random generator."""
 
     generator: Callable[[np.random.Generator], Any]
@@ -91,18 +145,16 @@ class ListedPairs(PairSource):
 
 
 @dataclass(frozen=True, slots=True)
-class StrategyPairs(PairSource):
+class StrategyPairs(CallersPairs):
     """Pairs drawn from a Hypothesis strategy, or neighbours made from drawn datasets."""
 
     strategy: Any
-    adjacency: Adjacency | None
-    distance: float
     seed: int
 
     def patterns(self) -> Iterator[Candidate]:
         drawn = examples(self.strategy, self.seed)
         if all(isinstance(value, tuple) and len(value) == 2 for value in drawn):
-            yield from GivenPairs(drawn, "drawn pair").patterns()
+            yield from GivenPairs(self.adjacency, self.distance, drawn, "drawn pair").patterns()
             return
         if self.adjacency is None:
             raise DatasetError(
@@ -386,17 +438,17 @@ class AnswerPairs(PairSource):
         if candidate.parts is None:
             return
         base, step = candidate.parts
-        low, rests = self.domain.low, step == 0.0
-        changes = {
-            "at the lowest level": np.full(self._n, low),
-            "all at one level": np.full(self._n, np.median(base)),
-            "answers that rest at the lowest level": np.where(rests, low, base),
-            "at whole numbers": np.rint(base),
-            "at tenths": np.round(base, 1),
-        }
-        for how, levels in changes.items():
-            if np.any(levels != base):
-                yield self._candidate(f"{candidate.label} (simpler: {how})", levels, step)
+        moved = np.flatnonzero(step)
+        for part in chunks(len(moved)):
+            if len(kept := np.delete(moved, part)):
+                yield self._candidate(candidate.label, base, np.where(np.isin(np.arange(self._n), kept), step, 0.0))
+        levels = [np.full(self._n, level) for level in (0.0, self.domain.low, self.domain.high, np.median(base))]
+        levels += [np.where(step == 0.0, self.domain.low, base), np.rint(base), np.round(base, 1)]
+        for simple in levels:
+            yield self._candidate(candidate.label, simple, step)
+        for place in range(self._n):
+            for number in (0.0, self.domain.low, self.domain.high, np.rint(base[place]), np.round(base[place], 1)):
+                yield self._with_level(candidate, base, step, place, number)
 
     def _move(self, base: Floats, step: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
         """Return the base and the direction of the step of a variation."""
@@ -468,6 +520,11 @@ class Plain:
     def without(self, nodes: Iterable[int]) -> Plain:
         gone = frozenset(nodes)
         return Plain(self.nodes - gone, frozenset(edge for edge in self.edges if not gone & set(edge)))
+
+    def named(self, names: dict[int, int]) -> Plain:
+        """The part of the graph that consists of these nodes, with new names."""
+        edges = ((names[start], names[end]) for start, end in self.edges if {start, end} <= names.keys())
+        return Plain(frozenset(names[node] for node in self.nodes & names.keys()), frozenset(edges))
 
     def toggled(self, edges: Iterable[Edge]) -> Plain:
         return Plain(self.nodes, self.edges ^ frozenset(edges))
@@ -599,6 +656,17 @@ class GraphPairs(PairSource):
                     continue
             yield self._candidate(varied(candidate), *new)
 
+    def simpler(self, candidate: Candidate) -> Iterator[Candidate]:
+        """Yield pairs without some of the nodes or edges of both graphs, or of one, with nodes named from 0."""
+        x, y = candidate.parts
+        nodes, edges = (sorted(parts) for parts in (x.nodes | y.nodes, x.edges | y.edges))
+        for part in chunks(len(nodes)):
+            names = {node: number for number, node in enumerate(nodes[: part.start] + nodes[part.stop :])}
+            yield self._candidate(candidate.label, x.named(names), y.named(names))
+        for part in chunks(len(edges)):
+            fewer = [graph.toggled(graph.edges & {*edges[part]}) for graph in (x, y)]
+            yield self._candidate(candidate.label, *fewer)
+
     def is_allowed(self, candidate: Candidate) -> bool:
         return all(max(graph.degrees.values(), default=0) <= self.domain.degree for graph in candidate.parts)
 
@@ -629,11 +697,11 @@ def pairs_of(domain: Any, adjacency: Adjacency | None, distance: float, seed: in
         return _of_domain(domain, adjacency, distance)
     hypothesis = sys.modules.get("hypothesis.strategies")  # imported by everyone who has a strategy
     if hypothesis is not None and isinstance(domain, hypothesis.SearchStrategy):
-        return StrategyPairs(domain, adjacency, distance, seed)
+        return StrategyPairs(adjacency, distance, domain, seed)
     if callable(domain) and not isinstance(domain, type):
-        return GeneratedPairs(domain)
+        return GeneratedPairs(adjacency, distance, domain)
     if isinstance(domain, Iterable) and not isinstance(domain, (str, bytes, dict)) and not is_single(domain):
-        return GivenPairs(domain)
+        return GivenPairs(adjacency, distance, domain)
     raise OptionError(
         f"domain={shorten(domain)} describes no datasets; use Answers, Values, Rows, Tables or Graphs, a function of a "
         "random generator that makes a pair, an iterable of pairs, or a Hypothesis strategy.",

@@ -14,11 +14,11 @@ from typing import Any, Literal
 import numpy as np
 
 from ..datasets.domains import Rows
-from ..datasets.tables import Tables
+from ..datasets.tables import NumericColumn, Tables
 from ..errors import AdjacencyError, DatasetError
 from ..events.outputs import outcome_key
 from ..printing import counted, shorten
-from .candidates import VARIATION, Candidate, Line, PairSource
+from .candidates import VARIATION, Candidate, Line, PairSource, chunks
 
 Row = Any
 _SIDES = ("only_x", "only_y", "common")
@@ -87,18 +87,60 @@ class SplitPairs(PairSource, ABC):
             yield self._candidate(split, f"{self.words(split)}{VARIATION}")
 
     def simpler(self, candidate: Candidate) -> Iterator[Candidate]:
-        split: Split = candidate.parts
-        common, first = split.common, self.domain.corners()[0]
-        fewer = [(), common[: len(common) // 2], *(common[:i] + common[i + 1 :] for i in range(min(len(common), 3)))]
-        changes = [split.with_rows("common", rows) for rows in fewer if len(rows) < len(common)]
-        if len(set(map(repr, common))) > 1 or (common and repr(common[0]) != repr(first)):
-            changes += [split.with_rows("common", rows) for rows in ([first] * len(common), [common[0]] * len(common))]
-        for side in _SIDES if not self.domain.values else ():
+        for split in self._simpler(candidate.parts):
+            yield self._candidate(split, self.words(split))
+
+    def _simpler(self, split: Split) -> Iterator[Split]:
+        """Yield splits with equal rows, fewer rows, a smaller difference, and simpler rows: all equal ones, or one.
+
+        Of equal rows it does not matter which are left out, so a few trials leave out many.
+        """
+        common, only_x, only_y = split.common, split.only_x, split.only_y
+        yield split.with_rows("common", ())
+        for row in (*self.usual(common[0]), *only_x, *only_y, common[0]) if common else ():
+            yield split.with_rows("common", [row] * len(common))
+        for part in chunks(len(common)):
+            yield split.with_rows("common", common[: part.start] + common[part.stop :])
+        for place in range(max(len(only_x), len(only_y))):
+            fewer = [rows[:place] + rows[place + 1 :] for rows in (only_x, only_y)]
+            yield split.with_rows("only_x", fewer[0])
+            yield split.with_rows("only_y", fewer[1])
+            yield replace(split, only_x=fewer[0], only_y=fewer[1])
+        for key, row in {_key(row): row for row in (*only_x, *only_y, *common)}.items():
+            for simple in self._simpler_rows(row, ()):
+                changed = split
+                for side in _SIDES:
+                    rows = (simple if _key(each) == key else each for each in getattr(split, side))
+                    changed = changed.with_rows(side, rows)
+                yield changed
+        for side, others in (("only_x", only_y), ("only_y", only_x), ("common", ())):
             rows = getattr(split, side)
-            changes += [split.with_rows(side, [self._rounded(row, digits) for row in rows]) for digits in (0, 1)]
-        for change in changes:
-            if change != split:
-                yield self._candidate(change, f"{self.words(change)} (simpler than the pair found)")
+            for place, row in enumerate(rows):
+                for simple in self._simpler_rows(row, others[place : place + 1]):
+                    yield split.with_rows(side, (*rows[:place], simple, *rows[place + 1 :]))
+
+    def usual(self, row: Row) -> tuple[Row, ...]:
+        """Return the usual rows to put in the place of a row."""
+        return self.domain.corners()[:2]
+
+    def _simpler_rows(self, row: Row, partner: tuple[Row, ...]) -> Iterator[Row]:
+        """Yield rows that may be simpler, whole and cell by cell; the partner is the row that it replaces."""
+        yield from self.usual(row)
+        parts = row if isinstance(row, tuple) else (row,)
+        for place, part in enumerate(parts):
+            cells = [*self.cells(part, place)] if place != self.owner else []
+            alike = [other[place] for other in partner if isinstance(other, tuple)] if cells else []
+            for cell in (*alike, *cells):
+                yield (*parts[:place], cell, *parts[place + 1 :]) if isinstance(row, tuple) else cell
+
+    def cells(self, part: Any, place: int) -> Iterable[Any]:
+        """Return simple cells to put in the place of a cell; none if rows are listed as they are."""
+        if self.domain.values:
+            return ()
+        low, high = (ends[place] for ends in self.domain.ranges)
+        rounded = [round(part, digits) for digits in range(3)] if math.isfinite(part) else []
+        kind = int if isinstance(self.domain, Rows) and self.domain.integer else float
+        return [kind(min(max(number, low), high)) for number in (0, 1, -1, low, high, *rounded)]
 
     def lines_near(self, candidate: Candidate) -> Iterator[Line]:
         """Yield a line for each number of each different row, those that only one dataset contains first."""
@@ -119,15 +161,6 @@ class SplitPairs(PairSource, ABC):
         rows[index] = self.domain.row(parts)
         changed = split.with_rows(side, rows)
         return self._candidate(changed, f"{self.words(changed)}{VARIATION}")
-
-    def _rounded(self, row: Row, digits: int) -> Row:
-        """Return a row with its floating-point numbers rounded to this many decimals, as far as their ranges allow."""
-        parts = row if isinstance(row, tuple) else (row,)
-        rounded = tuple(
-            min(max(round(part, digits), low), high) if isinstance(part, float) else part
-            for part, low, high in zip(parts, *self.domain.ranges, strict=True)
-        )
-        return rounded if isinstance(row, tuple) else rounded[0]
 
     def is_allowed(self, candidate: Candidate) -> bool:
         sizes = [len(rows) for rows in candidate.parts.ends]
@@ -267,6 +300,11 @@ class TablePairs(RowPairs):
 
     domain: Tables
 
+    def cells(self, part: Any, place: int) -> Iterable[Any]:
+        (low, *_), (high, *_) = (row[place:] for row in self.domain.usual)
+        is_number = isinstance(self.domain.columns[place][1], NumericColumn)
+        return [low, high, *(type(low)(number) for number in (0, 1) if is_number and low <= number <= high)]
+
     def splits(self) -> Iterator[Split]:
         low, high = self.domain.usual
         room, k = self.domain.most - self.steps, self.steps
@@ -345,6 +383,9 @@ class UserPairs(SplitPairs):
         if self.domain.values:
             return [row for row in self.domain.values if self._owner(row) == outcome_key(user)]
         return [self._owned(row, user) for row in self.domain.corners()]
+
+    def usual(self, row: Row) -> tuple[Row, ...]:
+        return tuple(self._rows_of(row[self._place])[:2])
 
     def _owned(self, row: Row, user: Any) -> Row:
         place = self._place % len(row)
@@ -454,7 +495,7 @@ def _key(row: Row) -> Hashable:
 
 
 def _is_plain(row: Row) -> bool:
-    if isinstance(row, (tuple, dict)):
+    if isinstance(row, (tuple, list, dict)):
         return all(map(_is_plain, row.items() if isinstance(row, dict) else row))
     return isinstance(row, (str, int, float, type(None)))
 

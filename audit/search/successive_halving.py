@@ -376,6 +376,13 @@ class Trial:
         """The standard error of the score."""
         return 0.0 if self.score is None or self.score.is_empty else self.score.error
 
+    def excess(self, parameter: float) -> float:
+        """The score's excess over a privacy parameter, in standard errors of it and of the audit's bound together."""
+        error = math.hypot(self.deviation, 0.0 if self.score is None else self.score.chance)
+        if not error:
+            return math.inf if self.value > parameter else -math.inf
+        return (self.value - parameter) / error
+
     @property
     def optimistic(self) -> float:
         return -math.inf if self.score is None else self.score.optimistic
@@ -423,7 +430,7 @@ class Trial:
 # neighbours. A line is swept at hundreds of numbers, and again between the places where the outputs differ most.
 
 SHARE = 10
-"""One run in ten of a search is for sweeps, and one in ten for simpler pairs."""
+"""One run in ten of a search is for sweeps."""
 _RUNS = 8  # of each pair
 _BISECTION = 4 * _RUNS * AROUND * DEPTH  # most runs: on each side of a place, on x and on y
 _TOGETHER = 8  # pairs of all lines that join the search
@@ -525,7 +532,8 @@ def next_pilot(left: float, pairs: int, pilot: int, drawn: Sequence[int]) -> int
     return min(int(wanted), _MOST_PILOT)
 
 
-_SURE = 1.645  # standard errors above the claim that refute it with 95% power
+SURE = 1.645
+"""Standard errors above the claim that refute it with 95% power."""
 
 
 def halve(
@@ -679,5 +687,4 @@ def _pattern_for(leader: Trial, finalists: list[Trial], parameter: float) -> Tri
 
 def _is_sure(trial: Trial, parameter: float) -> bool:
     """Whether an audit of the pair refutes the claim with 95% power, if its score is what its runs say."""
-    error = math.hypot(trial.deviation, 0.0 if trial.score is None else trial.score.chance)
-    return trial.value > parameter and trial.value - parameter >= _SURE * error
+    return trial.excess(parameter) >= SURE

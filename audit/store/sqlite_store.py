@@ -448,7 +448,7 @@ def opened(store: str | Path | Store | StorePart | None) -> Iterator[Store | Sto
 class StorePart:
     """A store that prefixes the names of its sections."""
 
-    store: Store
+    store: Store | StorePart
     name: str
 
     def section(self, name: str, settings: Mapping[str, Any]) -> Section:

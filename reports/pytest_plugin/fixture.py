@@ -94,6 +94,8 @@ def failure_message(entry: Entry, case: Case, settings: Settings, script: str | 
             ("pair", f"{visible(contents)}{visible(pair.difference)}"),
             ("search", "" if case.search is None else f"of {len(case.search.ranking):,} pairs{best}"),
         ]
+        if case.search is not None and case.search.simple is not None and contents:
+            told += zip(["simpler", "", ""], map(visible, case.search.simple.lines), strict=False)
         meaning = (_REFUTED, _SICK if result.findings else _SHORT)
     elif isinstance(result, CanaryResult):
         told = [

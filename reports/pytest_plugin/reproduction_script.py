@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import dataclasses
 import functools
 import inspect
@@ -12,8 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from ...audit.datasets.description import as_code
 from ...audit.events.events import Apart, Event, Intervals, Outcomes, Scored, names_in
 from ...audit.events.features import Coordinates
 from ...audit.events.scores import Additive, Number, Score, Weighted
@@ -24,6 +22,7 @@ from ...audit.sampling.sampler import as_sampler
 _ERRORS, _LEAST, _MOST = 8.0, 1_000, 10_000_000  # planned standard errors, and limits of the runs
 _SHOWN = 5.0  # standard errors beyond which the script reports a violation
 _LONGEST = 4_000  # characters of a dataset
+_LIBRARIES = {"pandas": "pd", "networkx": "nx"}  # of datasets, beyond numpy
 
 
 class ScriptError(Exception):
@@ -56,11 +55,13 @@ def script(result: AuditResult, mechanism: Any, x: Any, y: Any, path: Path, opti
     drawn = f"np.asarray({once})" if sampler.is_block else f"[{once} for _ in range(runs)]"
     read, inside = _reading_and_test(result.event)
     has_sample = not inspect.isclass(mechanism) and callable(getattr(mechanism, "sample", None))
+    pair = f"{_literal(first)}, {_literal(second)}"
+    libraries = [f"import {name} as {short}" for name, short in _LIBRARIES.items() if f"{short}." in pair]
     lines = [
         f'"""{_plain(result.mechanism)}: does {_plain(str(claim))} hold? Exit status 1 if these runs contradict it."""',
-        *dict.fromkeys(["import numpy as np", *imports]),
+        *dict.fromkeys(["import numpy as np", *libraries, *imports]),
         f"mechanism = {name}{'.sample' * has_sample}",
-        f"more_likely, other = {_literal(first)}, {_literal(second)}",
+        f"more_likely, other = {pair}",
         f"rng, runs = np.random.default_rng({result.seed % 2**32}), {runs}",
         "def counts(dataset):",
         f"    outputs = {drawn}",
@@ -119,21 +120,10 @@ def _imported(thing: Any, path: Path) -> tuple[list[str], str]:
 
 
 def _literal(value: Any) -> str:
-    """A dataset as Python code: short plain values and arrays of numbers."""
-    if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
-        if value.size and np.all(value == value.flat[0]):
-            return f"np.full({value.shape!r}, {value.flat[0].item()!r})"
-        text = f"np.array({_literal(value.tolist())}, dtype={value.dtype.name!r})"
-    elif isinstance(value, np.generic):
-        return _literal(value.item())
-    else:
-        try:
-            text = repr(value)
-            is_same = ast.literal_eval(text) == value
-        except Exception:  # no literal, or an object whose methods raise
-            is_same = False
-        if is_same is not True:
-            raise ScriptError(f"a {type(value).__qualname__} cannot be written as a literal; use numbers and lists.")
+    """A dataset or a parameter as Python code."""
+    text = as_code(value)
+    if text is None:
+        raise ScriptError(f"a {type(value).__qualname__} cannot be written as a literal; use numbers and lists.")
     if len(text) > _LONGEST:
         raise ScriptError("the datasets are too long for a script; audit smaller ones.")
     return text

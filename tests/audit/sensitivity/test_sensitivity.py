@@ -340,7 +340,7 @@ def test_a_simpler_pair_changes_nearly_as_much():
 def test_what_a_result_says():
     refuted = check_sensitivity(clipped_total, WIDE, adjacency="replace", bound=1, evaluations=300)
     assert str(refuted).splitlines()[:2] == [
-        "REFUTED: the l1 sensitivity is at least 2, stated 1; x = [-5.0], y = [5.0]",
+        "REFUTED: the l1 sensitivity is at least 2, stated 1; x = [-1.0], y = [1.0]",
         "  answers -1.0 on x, 1.0 on y",
     ]
     assert refuted.confidence_interval() == (2.0, math.inf)

@@ -142,7 +142,21 @@ def test_a_search_that_was_stopped_goes_on_too(tmp_path, drawn, calls, mode):
     assert searched(store=tmp_path, **options) == whole
     # One run of each pair, of the chosen one again, and of the audit shows the shape; the first runs of the audit and
     # first blocks are repeated, and by an audit that bets on its first batch, in blocks of one run, the search's too.
-    assert len(drawn) == len(whole.ranking) + 2 + (4 if mode == "fixed" else 6)
+    # The claim is refuted, so the found pair has a trial more, with a run that shows the shape.
+    assert whole.simplifying_runs > 0
+    assert len(drawn) == len(whole.ranking) + 2 + (4 if mode == "fixed" else 6) + 1
+
+
+def test_the_audit_of_a_simpler_pair_is_kept_too(tmp_path, drawn):
+    def noisy_length(rows, size, rng):
+        return len(rows) + rng.laplace(scale=0.3, size=size)
+
+    pairs, options = [([1, 2, 3, 4], [1, 2, 3])], {"adjacency": "add-remove", "runs": 4_000, "search_runs": 2_000}
+    whole = searched(noisy_length, pairs, store=tmp_path, **options)
+    assert (whole.simple.x, whole.simple.y) == ([4], [])
+    drawn.clear()
+    assert searched(noisy_length, pairs, store=tmp_path, **options) == whole
+    assert {number for _, _, number, _ in drawn} == {0}, "only shapes and first blocks are drawn again"
 
 
 def test_a_search_of_other_pairs_is_refused(tmp_path):

@@ -59,6 +59,14 @@ CALLS = {
         "dp_audit(bad, neighbours=Rows(high=1.0), claim=PureDP(1.0), adjacency=AddRemove())", "FAILED",
         "search     of ", ": 1 row only",
     ),
+    "simpler": (
+        """
+        pairs = [([3, 1, 2], [3, 1])]
+        dp_audit(bad, neighbours=pairs, claim=PureDP(1.0), adjacency=AddRemove(), keep_datasets=True)
+        """,
+        "FAILED", "  simpler    x = [2]", "             y = []",
+        "refuted on this simpler pair too, with 99.9995% confidence",
+    ),
     "both": ("dp_audit(good, X, Y, neighbours=Rows(), claim=BAD[3])", "FAILED", "pass x and y or neighbours=, not"),
     "pair": ("dp_audit(good, claim=BAD[3])", "FAILED", "the audit needs a pair of datasets; pass x and y, or"),
     "strategy": (
