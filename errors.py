@@ -15,6 +15,7 @@ WriteError          a file that cannot be written
 StoreError          a store that belongs to another audit, or is in use
 MissingExtraError   a library that is not installed
 UnknownNameError    a name that a registry does not have
+Interrupted         a call that Ctrl-C ended, with what is known so far; a KeyboardInterrupt
 """
 
 from .audit.errors import (
@@ -24,6 +25,7 @@ from .audit.errors import (
     DatasetError,
     ExcessError,
     InconclusiveError,
+    Interrupted,
     MechanismError,
     MissingExtraError,
     OptionError,
@@ -51,4 +53,5 @@ __all__ = [
     "StoreError",
     "MissingExtraError",
     "UnknownNameError",
+    "Interrupted",
 ]

@@ -125,6 +125,57 @@ class UnknownNameError(AuditError, LookupError):
     """The name of an experiment, or an import path, that does not exist."""
 
 
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C ended a call that draws: the message says what is known so far, and how to go on.
+
+    A second Ctrl-C, while the result is computed, raises `KeyboardInterrupt`.
+
+    Parameters
+    ----------
+    known : str
+        What is known so far.
+    way_on : str
+        How to go on; the message has both.
+
+    Attributes
+    ----------
+    known : str
+        What is known so far.
+    runs : int
+        Runs made, on all datasets together.
+    result : AuditResult or None
+        Valid verdict of a sequential audit at its last interim analysis. None of an audit of fixed size: it has a
+        verdict only after all runs, since those finished by a certain time may be unlike the others.
+    leading : tuple of TriedPair
+        The leading pair of a search that was interrupted, with its estimated bound.
+    pair : tuple or None
+        The two datasets of that pair.
+
+    See Also
+    --------
+    settings : The option `store`, with which the same call continues.
+
+    Examples
+    --------
+    >>> from dpaudit.errors import Interrupted
+    >>> issubclass(Interrupted, KeyboardInterrupt), Interrupted("stopped").result
+    (True, None)
+    """
+
+    def __init__(
+        self,
+        known: str = "",
+        way_on: str = "",
+        *,
+        runs: int = 0,
+        result: Any = None,
+        leading: tuple[Any, ...] = (),
+        pair: tuple[Any, Any] | None = None,
+    ) -> None:
+        super().__init__("; ".join(filter(None, (known, way_on))))
+        self.known, self.runs, self.result, self.leading, self.pair = known, runs, result, leading, pair
+
+
 def described(error: BaseException, *, shows_data: bool = True) -> str:
     """Return an exception's type and, if it is this library's or rows may be shown, its message in one line.
 

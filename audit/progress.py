@@ -1,26 +1,41 @@
-"""Progress of audits: a bar on a terminal, a line below a notebook's cell, a line now and then in a log.
+"""Progress of calls that draw: how long they take, what is shown meanwhile, and how Ctrl-C ends them.
 
-The bar needs rich (`pip install 'dpaudit[cli]'`); without it a terminal shows one line.
+A terminal shows a bar (with rich, `pip install 'dpaudit[cli]'`, otherwise one line), a notebook a line below its cell,
+a log a line now and then. By default only calls of more than a few seconds are shown; if more than a minute is left, a
+line says how long the runs will take, and what shortens them.
 """
 
 from __future__ import annotations
 
+import math
+import os
+import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from dataclasses import replace
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Protocol
+from types import FrameType
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from .clock import now
+from .errors import Interrupted
 from .printing import rounded_down
 
 if TYPE_CHECKING:
     from .options import Progress
 
-_EVERY = 10.0  # seconds between two lines of a log
-_WIDTH = 120  # characters of such a line
+_EVERY = 10.0  # seconds between two lines of a log, if progress=True; by default ten minutes
 _OFTEN = 0.5  # seconds between two states of a line that replaces itself
+_LONG = 60.0  # seconds left from which their number is announced
+# An estimate needs a second of runs, or what there is after eight seconds, so that it appears within ten. A call of
+# three seconds is shown that did not ask for it.
+_ENOUGH, _LATEST = 1.0, 8.0
+
+
+R = TypeVar("R")
+S = TypeVar("S", bound=Any)
 
 
 class AuditState(Protocol):
@@ -34,74 +49,367 @@ class AuditState(Protocol):
     def pvalue(self) -> float: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """Callbacks of an audit on display.
+class Runs:
+    """The runs of a mechanism that nobody watches, as in a worker process."""
 
-    Attributes
-    ----------
-    advance : callable
-        Receives the number of runs finished since the last call, on both datasets together.
-    interim : callable
-        Receives each interim analysis of a sequential audit.
-    lead : callable
-        Receives the leading pair of a search.
+    def __reduce__(self) -> tuple[Callable[[], Runs], tuple[()]]:
+        return _unwatched, ()
+
+    def drawing(self) -> AbstractContextManager[None]:
+        """Return the context of all drawing, which Ctrl-C may end at once."""
+        return nullcontext()
+
+    def parts(self, size: int, *, is_block: bool = False) -> Iterator[int]:
+        """Yield the runs to make next, of `size` altogether."""
+        yield size
+
+    def probes(self, workers: Callable[[], int], chunk: int) -> Iterator[int]:
+        """Yield runs of calls to be made because they show how long the others take, which have `chunk` runs."""
+        yield from ()
+
+
+UNWATCHED = Runs()
+
+
+def _unwatched() -> Runs:
+    return UNWATCHED
+
+
+class Meter(Runs):
+    """Runs of one call: how many are done, how long the others take, and what is shown of them.
+
+    `listener`, if there is one, receives the numbers of finished runs and nothing is shown. Ctrl-C ends the call where
+    it draws; elsewhere, at its next draw. `best` then returns the result so far, if it is valid.
     """
 
-    advance: Callable[[int], None]
-    interim: Callable[[AuditState], None]
-    lead: Callable[[object], None]
+    def __init__(self, progress: Progress, name: str) -> None:
+        self._listener = progress if callable(progress) else None
+        self._is_asked, self._is_silent = progress is True, progress is False or callable(progress)
+        self.name, self.parallel, self.chunk, self._stride = name, 1, 0, 1
+        self.total: int | None = None
+        self.is_most = self.is_planning = False
+        self.is_block: bool | None = None  # whether one call makes many runs; None of a query without noise
+        self.ways: tuple[str, ...] = ()
+        self.done = self.ran_so_far = 0
+        self.best: Callable[[], Any] = lambda: None
+        self.leading: tuple[Any, ...] = ()  # pairs of a search
+        self.pair: tuple[Any, Any] | None = None  # the datasets of the first of them
+        self.way_on = "the same call begins anew; use fewer runs or jobs="
+        self._first, self._seen = math.nan, dict[int, tuple[int, float]]()  # seconds of calls by size
+        self._started, self._due, self._is_said = now(), 0.0, False
+        self._screen: _Line | _Bar | None = None
+        self._text, self._lock, self._stack = "", threading.Lock(), ExitStack()
+        self._thread = threading.get_ident()
+        self.is_drawing = self.was_drawing = self.is_stopped = False
 
+    def watch(self, sampler: S) -> S:
+        """Return the sampler with its runs counted here."""
+        self.is_block = sampler.is_block
+        return replace(sampler, watched=self)
 
-Watch = Callable[[str, int | None], Shown]
-Told = tuple[Callable[[int], None] | None, Shown | None]
-"""The function that is notified of finished runs, and the display, either of which may be missing."""
+    def timed(self, query: Callable[[Any], R]) -> Callable[[Any], R]:
+        """Return a query without noise whose evaluations are counted here."""
+
+        def evaluated(dataset: Any) -> R:
+            with self.drawing():
+                for _ in self.parts(1):
+                    answer = query(dataset)
+            return answer
+
+        return evaluated
+
+    def expect(self, runs: int | None, *, is_most: bool = False, is_planning: bool = False) -> None:
+        """Say how many runs are to come, on all datasets together, or at most; None if only the time limits them.
+
+        Those of a plan choose how many runs follow, so another estimate will.
+        """
+        self.total, self.is_most, self.is_planning = runs, is_most, is_planning
+        self.done = self.ran_so_far = 0
+        self._is_said = self._is_said and not is_planning
+
+    def __call__(self, finished: int) -> None:
+        """Count runs that are finished, also those recalled from a store."""
+        self.done += finished
+        if self._listener is not None:
+            self._listener(finished)
+        self.show()
+
+    def interim(self, at: AuditState) -> None:
+        """Show an interim analysis of a sequential audit."""
+        self._text = f"{at.runs:,} runs on each dataset, bound {rounded_down(at.bound):g}, p {at.pvalue:.2g}"
+        self.show()
+
+    def lead(self, pair: object) -> None:
+        """Show the leading pair of a search."""
+        self._text = f"leading pair: {pair}"
+        self.show()
+
+    def parts(self, size: int, *, is_block: bool = False) -> Iterator[int]:
+        left = size
+        while left > 0:
+            part = size if is_block else min(self._stride, left)
+            started = now()
+            yield part
+            seconds, left = now() - started, left - part
+            # Fast runs are counted together, so that counting costs them nothing.
+            self._stride = min(2 * part, 1 << 10) if seconds < 0.005 else 1
+            self.ran(1 if is_block else part, size if is_block else 1, seconds)
+
+    def ran(self, calls: int, size: int, seconds: float) -> None:
+        """Count calls of `size` runs each; the first call may load what others need, so its time says little."""
+        self.ran_so_far += calls * size
+        if self._first != self._first:
+            self._first = seconds / (calls * size)
+        else:
+            before, spent = self._seen.get(size, (0, 0.0))
+            self._seen[size] = before + calls, spent + seconds
+        self.show()
+
+    @contextmanager
+    def drawing(self) -> Iterator[None]:
+        if threading.get_ident() != self._thread:  # only the main thread is interrupted
+            yield
+            return
+        before, self.is_drawing = self.is_drawing, True
+        try:
+            if self.is_stopped and not before:
+                raise KeyboardInterrupt
+            yield
+        except KeyboardInterrupt:
+            self.was_drawing = True
+            raise
+        finally:
+            self.is_drawing = before
+
+    # How long it takes.
+
+    def probes(self, workers: Callable[[], int], chunk: int) -> Iterator[int]:
+        """Of functions of a run, so many that their time is known before workers make the others.
+
+        Of a slow vectorised mechanism one call, which shows how its time grows with the runs.
+        """
+        if self._is_silent or self.chunk:
+            return
+        self.parallel, self.chunk = workers(), chunk
+        if self.is_block:
+            each = self._seconds_of(1)
+            if each * chunk >= _LATEST:
+                yield max(2, min(int(2.0 * _ENOUGH / each), chunk))
+            return
+        while self.parallel > 1 and self._measured < _ENOUGH:
+            each = self._seconds_of(1) if self._seen else self._first
+            if not (self.total or 0) * each / self.parallel >= _LONG:
+                return
+            yield max(1, math.ceil((_ENOUGH - self._measured) / each)) if self._seen else 1
+        self._due = 0.0  # as workers make the others
+        self.show()
+
+    def _seconds_of(self, size: int) -> float:
+        """Mean seconds of a call of so many runs; NaN if there was none."""
+        calls, seconds = self._seen.get(size, (0, 0.0))
+        return seconds / calls if calls else math.nan
+
+    @property
+    def _measured(self) -> float:
+        return sum(seconds for _, seconds in self._seen.values())
+
+    @property
+    def seconds_per_run(self) -> float:
+        """Seconds per run of those to come; NaN if they are unknown yet."""
+        is_late = now() - self._started >= _LATEST
+        if not self._seen or (self._measured < _ENOUGH and not is_late):
+            return self._first / self.parallel if is_late else math.nan
+        small, large = min(self._seen), max(self._seen)
+        least, most = self._seconds_of(small), self._seconds_of(large)
+        if small == large:
+            return math.nan if self.is_block and large == 1 else most / large / self.parallel
+        growth = max(most - least, 0.0) / (large - small)
+        constant, coming = max(least - growth * small, 0.0), self.chunk or large
+        # What a call of the coming size takes is known from one of a quarter of it, or if the time grows with the runs.
+        if 4 * large < coming and most < 1.5 * least:
+            return math.nan
+        return (growth + constant / coming) / self.parallel
+
+    @property
+    def seconds_left(self) -> float:
+        """Seconds of the runs to come; NaN if they are unknown."""
+        if self.total is None:
+            return math.nan
+        return max(self.total - max(self.done, self.ran_so_far), 0) * self.seconds_per_run
+
+    def _announce(self) -> None:
+        left, each = self.seconds_left, self.seconds_per_run
+        if self._is_said or not left >= _LONG:
+            return
+        self._is_said = True
+        at_most = "at most " if self.is_most else ""
+        per = f"{self.total:,} runs, {duration(each)} each"
+        why = " to choose how many runs follow" if self.is_planning else ""
+        fact = f"{self.name}: {at_most}about {duration(now() - self._started + left)} ({per}{why})"
+        ways = list(self.ways)
+        if self.is_block is False:
+            ways.insert(0, "a parameter size (one call then draws many runs)")
+        if self.parallel == 1 and (os.cpu_count() or 1) > 1:
+            ways.insert(1, f"jobs={os.cpu_count()}")
+        (_outlet[-1] if _outlet else _to_log)(fact, "; ".join(ways))
+
+    # What is shown.
+
+    def show(self) -> None:
+        """Show the state, if anything is due; several threads may ask for it."""
+        at = now()
+        if self._is_silent or at < self._due or not self._lock.acquire(blocking=False):
+            return
+        try:
+            self._due = at + _OFTEN
+            is_wanted = self._is_asked or (not _outlet and at - self._started >= 3.0 * _ENOUGH)
+            if is_wanted and self._screen is None:
+                self._screen = self._stack.enter_context(_screen(self.name, is_asked=self._is_asked))
+            self._announce()
+            if self._screen is not None:
+                done = max(self.done, min(self.ran_so_far, self.total or self.ran_so_far))
+                self._screen.show(done, self._shown_total, self._text)
+        finally:
+            self._lock.release()
+
+    @property
+    def _shown_total(self) -> int | None:
+        return None if self.is_most or self.is_planning else self.total
+
+    def close(self) -> None:
+        """Remove the display."""
+        self._is_silent = True
+        self._stack.close()
+
+    def interrupted(self) -> Interrupted:
+        """Return the error that says what is known, and how to go on."""
+        runs, leading = max(self.done, self.ran_so_far), self.leading
+        result = self.best() if self.was_drawing else None
+        of = "" if self._shown_total is None else f" of {self._shown_total:,}"
+        known = [] if result is None else [f"so far {result.headline}"]
+        known += [f"leading pair so far: {leading[0]}"] if leading else []
+        text = "; ".join([f"{self.name}: interrupted after {runs:,}{of} runs", *known])
+        return Interrupted(text, self.way_on, runs=runs, result=result, leading=leading, pair=self.pair)
 
 
 @contextmanager
-def told(progress: Progress, name: str, total: int | None) -> Iterator[Told]:
-    """Provide the function that is notified of finished runs, and the display if `progress` is True.
+def told(progress: Progress | Meter, name: str) -> Iterator[Meter]:
+    """Provide the meter of a call that draws; a call within another one has the meter of that.
 
     Parameters
     ----------
-    progress : bool, callable or None
+    progress : bool, callable, Meter or None
         As in `check`.
     name : str
         Name of the audit.
-    total : int or None
-        Runs on both datasets together, if they are known.
     """
-    if progress is True:
-        with display() as watch:
-            shown = watch(name, total)
-            yield shown.advance, shown
-    else:
-        yield (progress if callable(progress) else None), None
+    if isinstance(progress, Meter):
+        yield progress
+        return
+    meter = Meter(progress, name)
+    with _interruptible(meter):
+        try:
+            try:
+                yield meter
+            finally:
+                meter.close()
+            if meter.is_stopped:  # during the last computation
+                meter.was_drawing = True
+                raise KeyboardInterrupt
+        except Interrupted:
+            raise
+        except KeyboardInterrupt:
+            raise meter.interrupted() from None
 
 
 @contextmanager
-def display() -> Iterator[Watch]:
-    """Show the progress of audits; a terminal also shows runs per second and the remaining time."""
+def _interruptible(meter: Meter) -> Iterator[None]:
+    """Let the first Ctrl-C end the call where it draws, and the second one at once.
+
+    Only Python's own handler is replaced, which raises anywhere: one of the caller's, or that signals are ignored, is
+    the caller's decision. Signals are handled in the main thread alone.
+    """
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        meter.is_stopped = True
+        if meter.is_drawing:
+            meter.was_drawing = True
+            raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, stop)
+    try:
+        yield
+    finally:
+        if signal.getsignal(signal.SIGINT) is stop:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+_outlet: list[Callable[[str, str], object]] = []  # what announces a long call, instead of a line on standard error
+
+
+@contextmanager
+def announced_by(tell: Callable[[str, str], object]) -> Iterator[None]:
+    """Let a function receive how long calls take and what shortens them; by default they then show nothing else."""
+    _outlet.append(tell)
+    try:
+        yield
+    finally:
+        _outlet.remove(tell)
+
+
+def _to_log(fact: str, ways: str) -> None:
+    to_stderr("\n".join([fact, *([f"  shorter with {ways}"] if ways else []), ""]))
+
+
+def duration(seconds: float) -> str:
+    """Return a duration in the largest unit of which there are at least two, to two digits or the whole number."""
+    units = (("days", 86_400.0), ("hours", 3_600.0), ("minutes", 60.0), ("s", 1.0))
+    name, unit = next((each for each in units if seconds >= 2.0 * each[1] - (each[1] == 1.0)), ("ms", 1e-3))
+    number = seconds / unit
+    return f"{number:,.0f} {name}" if number >= 10.0 else f"{number:.2g} {name}"
+
+
+@contextmanager
+def _screen(name: str, *, is_asked: bool) -> Iterator[_Line | _Bar]:
+    """Provide what shows a call, and remove it in the end."""
     if _in_notebook():
         write = _notebook_line()
-        yield _Line.watch(write, every=_OFTEN)
+        yield _Line(name, write, _OFTEN)
         write("")
     elif not _on_terminal():
-        yield _Line.watch(lambda text: _to_stderr(f"{text}\n"), every=_EVERY)
+        yield _Line(name, lambda text: to_stderr(f"{text}\n"), _EVERY if is_asked else 60.0 * _EVERY)
     elif find_spec("rich") is not None:
-        with _bars() as watch:
-            yield watch
+        with _bars() as bars:
+            yield _Bar(name, bars)
     else:
         try:
-            yield _Line.watch(_replace_line, every=_OFTEN)
+            yield _Line(name, _replace_line, _OFTEN)
         finally:
             _replace_line("")
 
 
+class _Bar:
+    """A bar of rich's."""
+
+    def __init__(self, name: str, bars: Any) -> None:
+        from rich.markup import escape
+
+        self._name, self._bars, self._escape = name, bars, escape
+        self._task = bars.add_task(escape(name), total=None)
+
+    def show(self, done: int, total: int | None, text: str) -> None:
+        words = self._name if total is not None or not text else f"{text}: {self._name}"
+        self._bars.update(self._task, completed=done, total=total, description=self._escape(words))
+
+
 @contextmanager
-def _bars() -> Iterator[Watch]:
+def _bars() -> Iterator[Any]:
     from rich.console import Console
-    from rich.markup import escape
     from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
     from rich.table import Column
     from rich.text import Text
@@ -113,53 +421,28 @@ def _bars() -> Iterator[Watch]:
     words = TextColumn("{task.description}", table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis"))
     columns = (words, BarColumn(bar_width=12), Speed(), TimeElapsedColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(file=sys.stderr), transient=True, expand=True) as bars:
-
-        def watch(name: str, total: int | None) -> Shown:
-            task = bars.add_task(escape(name), total=total)
-            return Shown(
-                advance=lambda finished: bars.update(task, advance=finished),
-                interim=lambda at: bars.update(task, description=escape(f"{_words(at)}: {name}")),
-                lead=lambda pair: bars.update(task, description=escape(f"leading: {pair}")),
-            )
-
-        yield watch
+        yield bars
 
 
 class _Line:
-    """One audit reported in lines, at most one in `every` seconds."""
+    """A line that reports the state, at most one in `every` seconds."""
 
-    def __init__(self, write: Callable[[str], object], every: float, name: str, total: int | None) -> None:
-        self._write, self._every, self._name, self._total = write, every, name, total
-        self._last, self._done = now(), 0  # a short audit writes no line
+    def __init__(self, name: str, write: Callable[[str], object], every: float) -> None:
+        self._name, self._write, self._every = name, write, every
+        self._last = now()  # a short call writes no line
 
-    @classmethod
-    def watch(cls, write: Callable[[str], object], *, every: float) -> Watch:
-        def watch(name: str, total: int | None) -> Shown:
-            line = cls(write, every, name, total)
-            return Shown(
-                advance=line.advance,
-                interim=lambda at: line.say(_words(at)),
-                lead=lambda pair: line.say(f"leading pair: {pair}"),
-            )
-
-        return watch
-
-    def advance(self, finished: int) -> None:
-        self._done += finished
-        if self._total is not None:  # otherwise interim analyses or leading pairs are told
-            self.say(f"{self._done:,} of {self._total:,} runs")
-
-    def say(self, text: str) -> None:
-        if now() - self._last >= self._every:
+    def show(self, done: int, total: int | None, text: str) -> None:
+        text = text if total is None else f"{done:,} of {total:,} runs"
+        if text and now() - self._last >= self._every:
             self._last = now()
             self._write(f"{self._name}: {text}")
 
 
 def _replace_line(text: str) -> None:
-    _to_stderr(f"\r\x1b[K{text}"[:_WIDTH])
+    to_stderr(f"\r\x1b[K{text}"[:120])
 
 
-def _to_stderr(text: str) -> None:
+def to_stderr(text: str) -> None:
     """Write the text to standard error if anybody reads it; a reader who left does not end an audit of hours."""
     if (stream := getattr(sys, "stderr", None)) is None:  # a program without a console
         return
@@ -183,10 +466,6 @@ def _notebook_line() -> Callable[[str], object]:
 def _in_notebook() -> bool:
     """Whether standard error is the output of a notebook's cell."""
     return type(getattr(sys, "stderr", None)).__module__.startswith("ipykernel")
-
-
-def _words(at: AuditState) -> str:
-    return f"{at.runs:,} runs on each dataset, bound {rounded_down(at.bound):g}, p {at.pvalue:.2g}"
 
 
 def _amount(number: float) -> str:

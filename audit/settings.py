@@ -80,7 +80,9 @@ class settings:  # noqa: N801, a function to its callers, like joblib.parallel_c
         Number of workers; the default is that of `joblib.parallel_config`, or every core for a mechanism of single
         runs and one for a vectorised mechanism.
     progress : bool or callable
-        True shows the progress on standard error; a function receives the number of runs just finished.
+        True shows the progress on standard error; a function receives the number of runs just finished. By default
+        calls of more than three seconds are shown on a terminal and in a notebook, and any call says on standard error
+        how long it takes if more than a minute is left. False shows nothing.
     chunk_seconds : float
         Time limit of one chunk of runs; a longer chunk is an error. A chunk is 1/256 of the runs of a vectorised
         mechanism, or a megabyte of outputs; for a function of a single run, at most 1,024 runs. With one worker, a

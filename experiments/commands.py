@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..audit.errors import OptionError
-from ..audit.progress import display
 from ..reports.cli.report_commands import FORMS, console, earlier_title, print_lines, show, write_reports
 from ..reports.cli.shared_options import Jobs, completion, environment_of_command, optional, say, whole
 
@@ -84,8 +83,7 @@ def run(
     Exit status 0 if every verdict is expected, 1 otherwise: a correct variant is refuted, a buggy one is not, or a
     case is inconclusive, possibly because `--runs` is too small.
 
-    Ctrl-C stops after the current batch, and a second Ctrl-C immediately. The folder keeps all finished work, also
-    after a crash, and `--resume` continues from there.
+    The folder keeps all finished work, also after Ctrl-C or a crash, and `--resume` continues from there.
 
     Example: `dpaudit run E2 D7`
     """
@@ -107,7 +105,7 @@ def run(
         chosen, of_each = chosen_experiments(begun.names or None, begun.document or None), begun.alpha
         if begun.budget is not None:
             of_each = split_budget(begun.budget, [case.name for each in chosen for case in each.cases]).shares[0][1]
-        with telling_what_is_kept(store, f"--resume {out}"), interruptible(say, way_on) as asked, display() as watch:
+        with telling_what_is_kept(store, f"--resume {out}"), interruptible(way_on):
             suite = run_experiments(
                 chosen,
                 alpha=of_each,
@@ -115,7 +113,7 @@ def run(
                 runs=begun.runs,
                 jobs=jobs,
                 out=out,
-                watch=lambda case, size: asked.progress(watch(case.name, 2 * size)),
+                progress=True,
                 environment=environment_of_command(),
                 store=store,
             )

@@ -302,11 +302,12 @@ def draw_runs(
 ) -> Drawn:
     """Draw runs on one dataset in as many blocks as in an audit, of at least `least` runs: shared noise shows."""
     started, half, snapshot = now(), -(-runs // 2), take_snapshot(dataset, dataset)
-    plan = plan_blocks(sampler, dataset, dataset, seed, jobs, runs=half)
-    with told(progress, sampler.name, runs) as (tell, _):
+    with told(progress, sampler.name) as meter:
+        meter.expect(2 * half)
+        meter.ways = ("fewer runs=",)
+        plan = plan_blocks(meter.watch(sampler), dataset, dataset, seed, jobs, runs=half)
         blocks = draw_checked(plan.in_blocks(max(plan.block, least)), half)
-        if tell is not None:
-            tell(runs)
+        meter(runs)
     names = plan.sampler.column_names
     findings = examine_draws(snapshot, plan.changed, blocks, (no_blocks(), no_blocks()), ignored, names)
     findings = findings or examine_in_order([*blocks[0], *blocks[1]], ignored, names)

@@ -529,6 +529,13 @@ class Audit(ABC):
         while self.step():
             pass
 
+    def stop(self) -> bool:
+        """Ends the audit in the middle of its runs; returns whether it has a verdict nevertheless.
+
+        The runs of a fixed number that are finished by a certain time may be unlike the others: docs/proofs/choices.md.
+        """
+        return self.test is not None
+
     def choose(self, x: Outputs, y: Outputs, runs: int, most: int = sys.maxsize) -> int:
         """Chooses what is tested on the first outputs, unless more of them are to choose it; returns how many then.
 
@@ -673,7 +680,10 @@ class Audit(ABC):
         error = 2.0 * math.sqrt(p * (1 - p) / counts.runs_x + q * (1 - q) / counts.runs_y)
         if max(p, q) + error > float(claim.with_parameter(_LITTLE * claim.parameter).max_power(min(p, q))[0]):
             return ()
-        return ("no event distinguished x from y in these runs; does the mechanism use its data?",)
+        return (
+            "no event distinguished x from y in these runs; does the mechanism use its data? Another pair "
+            "may show it (find_worst_pair)",
+        )
 
 
 def learned(evidence: Evidence) -> Learned:

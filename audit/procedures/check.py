@@ -29,7 +29,7 @@ from ..options import DEFAULTS, LEAST_RUNS, Options, check_sequential, checked, 
 from ..portfolio.choice import Choice, directed_shares
 from ..power.alternatives import Alternative, AsLikely, GaussianNoise, event_of
 from ..power.joint_test_power import power_of_test, runs_needed
-from ..progress import told
+from ..progress import Meter, told
 from ..random_streams import Stream, seed_of
 from ..results.audit_result import FINAL_SHARE, AuditResult, InterimAnalysis, Pair, Settings
 from ..results.verdict import largest_excess
@@ -397,8 +397,36 @@ def audit_pair(mechanism: Any, x: Any, y: Any, options: Options, earlier: Earlie
     snapshot = take_snapshot(x, y)
     with (
         _opened(options.store) as store,  # before the first run, so that an unusable folder costs no run
-        told(options.progress, sampler.name, None if runs is None or sequential else 2 * runs) as (progress, shown),
+        told(options.progress, sampler.name) as meter,
     ):
+        sampler = meter.watch(sampler)
+        expect(meter, runs, sequential=sequential, is_limited=until not in (None, math.inf))
+        meter.way_on = _way_on(sequential=sequential, is_kept=store is not None)
+
+        def conclude() -> AuditResult:
+            if plan.memory is not None:
+                plan.memory.save()  # runs that a result rests on are not drawn again after the result was seen
+            # An audit that was sized for an excess states the one that it reached and never calls itself too small;
+            # unless the caller stopped it, or accepts a larger one than an audit may have without being inconclusive.
+            is_met = is_sized and audit.stopped != "request"
+            if is_met and options.detect is not None and options.detect <= largest_excess(settings.claim):
+                audit.settings = replace(settings, detect=None)
+            result = audit.conclude(
+                ignored,
+                of_datasets=snapshot.examine(ignored, plan.changed),
+                notes=(
+                    *notes_on_texts(x, y),
+                    *([_STATE] if plan.is_stateful and not sampler.is_block else []),
+                    *([_FIXED] if plan.sampler.call.is_one_by_one else []),
+                    *left_out.values(),
+                ),
+            )
+            if result.is_refuted and isinstance(said.adjacency, (AddRemove, Replace, UserLevel)) and on_tuples(x):
+                result = replace(result, notes=(on_tuples(x), *result.notes))
+            result.environment.update(seconds=round(now() - started, 3), **source_of(sampler.function))
+            _LOG.info("%s: %s", result.mechanism, result.sentence)
+            return result
+
         drawn_from = {} if store is None else sources(code_of(sampler), x, y)
         plan = plan_blocks(sampler, x, y, options.seed, options.jobs, runs=runs)
         if store is not None:
@@ -412,40 +440,41 @@ def audit_pair(mechanism: Any, x: Any, y: Any, options: Options, earlier: Earlie
             if is_sized:
                 runs = runs_for(plan, settings, sequential=sequential)
                 plan = plan.for_runs(runs)
+                expect(meter, runs, sequential=sequential)
+            meter.chunk = plan.block
             audit: Audit
-            common: dict[str, Any] = {"earlier": earlier, "progress": progress}
+            common: dict[str, Any] = {"earlier": earlier, "progress": meter}
             if sequential:
                 from .sequential import SequentialAudit  # only where an audit needs it
 
-                watchers: list[Callable[[InterimAnalysis], bool | None]] = [] if shown is None else [shown.interim]
+                watchers: list[Callable[[InterimAnalysis], bool | None]] = [meter.interim]
                 watchers += [] if options.on_interim is None else [options.on_interim]
                 audit = SequentialAudit(plan, settings, runs, until, watchers, has_final=has_final, **common)
             else:
                 assert runs is not None  # only a sequential audit may have a time limit
                 audit = FixedSizeAudit(plan, settings, runs, n_bins=options.bins, **common)
+            meter.best = lambda: conclude() if audit.stop() else None
             audit.run()
-        if plan.memory is not None:
-            plan.memory.save()  # runs that a result rests on are not drawn again after the result was seen
-    # An audit that was sized for an excess states the one that it reached and never calls itself too small; unless the
-    # caller stopped it, or accepts a larger one than an audit may have without being inconclusive.
-    is_met = is_sized and audit.stopped != "request"
-    if is_met and options.detect is not None and options.detect <= largest_excess(settings.claim):
-        audit.settings = replace(settings, detect=None)
-    result = audit.conclude(
-        ignored,
-        of_datasets=snapshot.examine(ignored, plan.changed),
-        notes=(
-            *notes_on_texts(x, y),
-            *([_STATE] if plan.is_stateful and not sampler.is_block else []),
-            *([_FIXED] if plan.sampler.call.is_one_by_one else []),
-            *left_out.values(),
-        ),
-    )
-    if result.is_refuted and isinstance(said.adjacency, (AddRemove, Replace, UserLevel)) and on_tuples(x):
-        result = replace(result, notes=(on_tuples(x), *result.notes))
-    result.environment.update(seconds=round(now() - started, 3), **source_of(sampler.function))
-    _LOG.info("%s: %s", result.mechanism, result.sentence)
-    return result
+        return conclude()
+
+
+def expect(meter: Meter, runs: int | None, *, sequential: bool, is_limited: bool = False) -> None:
+    """Tell the meter of the runs on two datasets, and what shortens them; nothing of a call that has a time limit."""
+    if is_limited:
+        meter.expect(None)
+    elif runs is None:  # they are chosen first
+        meter.expect(2 * pilot_runs(_FIRST), is_planning=True)
+    else:
+        meter.expect(2 * runs, is_most=sequential)
+        early = [] if sequential else ["sequential=True"]
+        fewer = "fewer runs= (`dpaudit plan` says what they detect)"
+        meter.ways = (fewer, "seconds=", *early, "replay, which takes 130 runs")
+
+
+def _way_on(*, sequential: bool, is_kept: bool) -> str:
+    """What to do after an interruption."""
+    kept = "the same call continues with the kept draws" if is_kept else 'with store="folder" the same call continues'
+    return kept if sequential else f"{kept}; sequential=True has a verdict at any time"
 
 
 def _opened(store: Store | StorePart | str | Path | None) -> AbstractContextManager[Store | StorePart | None]:

@@ -343,14 +343,15 @@ def _within_margin(
     started = now()
     runs = or_setting("runs", runs) or _RUNS
     sampler = as_sampler(versions.mechanism, name)
-    plan = plan_blocks(sampler, "old", "new", seed, jobs, runs=runs)
     wanted = pilot_runs(runs)
-    size = plan.may_keep(wanted)
-    with told(progress, sampler.name, 2 * runs) as (tell, _):
+    with told(progress, sampler.name) as meter:
+        meter.expect(2 * runs)
+        meter.ways = ("fewer runs=",)
+        plan = plan_blocks(meter.watch(sampler), "old", "new", seed, jobs, runs=runs)
+        size = plan.may_keep(wanted)
         blocks_x, blocks_y = draw_checked(plan.for_pilot(size), size)
         x, y = merge(blocks_x, blocks_y)
-        if tell is not None:
-            tell(2 * size)
+        meter(2 * size)
         names = plan.sampler.column_names
         claim = ApproxDP(0.0, margin, bound_on="delta")
         with noting_left_out() as left_out:
@@ -362,7 +363,7 @@ def _within_margin(
             if unlisted <= _UNLISTED_SHARE * margin:  # settled on the pilot, so the limit keeps all of its alpha
                 counts_unlisted, scope = True, "for every event, outcomes that were never seen included"
         shapes = shapes_of(plan, blocks_x, blocks_y)
-        main_x, main_y = count_events(plan, choice.event, shapes, runs - size, partitions=(partition,), progress=tell)
+        main_x, main_y = count_events(plan, choice.event, shapes, runs - size, partitions=(partition,), progress=meter)
     counts = total_counts(main_x, main_y)
     tested = directed(claim, counts, choice.more_likely_on)
     return EquivalenceResult(

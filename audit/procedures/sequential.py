@@ -424,6 +424,16 @@ class SequentialAudit(Audit):
         self._learn()
         return True
 
+    def stop(self) -> bool:
+        """Ends the audit that an interruption left in the middle of a batch; returns whether it has a verdict.
+
+        The verdict is that of the last interim analysis, which is valid at any time, for any reason to stop.
+        """
+        if self.decided is None and self.runs > FIRST:
+            self.stopped = "request"
+            self._close()
+        return self.decided is not None
+
     def _draw_batch(self) -> int:
         """Draws the next batch, counts it, and bets on it; returns its runs on each dataset."""
         started, plan, is_new = now(), self.plan, self.begun is None

@@ -7,24 +7,36 @@ from abc import abstractmethod
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from scipy.special import ndtri
+
 from ..claims.claim import ApproxDP, Claim, GaussianDP, GroupClaim, PureDP
 from ..claims.renyi import RenyiDP, ZeroConcentratedDP
 from ..datasets.adjacency import NAMED
 from ..errors import OptionError
 from ..events.events import Event, Sketch
 from ..health.findings import ANY_FALSE_ALARM, Finding, HealthCheck, failed_checks
+from ..inference.binomial_tails import clopper_pearson
 from ..inference.divergence_test import DivergenceTest
 from ..inference.event_test import LEAST_ALPHA, Counts, Direction, check_test_alpha, directed, parameter_estimate
 from ..inference.guess_test import Guesses
 from ..inference.multiplicity import ErrorBudget
-from ..options import FloatingPoint, check_fields, checked
+from ..options import MOST_RUNS, FloatingPoint, check_fields, checked
 from ..portfolio.floating_point_leaks import FALSE_WARNING, FloatingPointLeak
 from ..printing import confidence as confidence_words
 from ..printing import one_line, rounded_up, shorten
 from ..sampling.object_identity import Provenance
 from .bin_result import BinCounts
 from .result import Result
-from .verdict import Verdict, bound_beside_claim, event_in_words, least_beside, rough, untested_in_words, verdict_of
+from .verdict import (
+    Verdict,
+    bound_beside_claim,
+    event_in_words,
+    largest_excess,
+    least_beside,
+    rough,
+    untested_in_words,
+    verdict_of,
+)
 
 Stop = Literal["refuted", "runs", "time", "request"]
 
@@ -550,11 +562,32 @@ class AuditResult(ClaimResult):
         """What makes an inconclusive audit conclusive."""
         assert self.min_detectable_excess is not None
         is_run_here = self.provenance is not None and bool(self.provenance.fingerprint)
-        search = " (find_worst_pair, or neighbours= in pytest)" if is_run_here and not self.searched else ""
-        remedy = f"use more runs or another pair{search}"
-        if math.isinf(self.min_detectable_excess):
-            return remedy
-        return f"{remedy}, or accept this with detect={rounded_up(self.min_detectable_excess, 2):g}"
+        search = " (find_worst_pair, or neighbours= in pytest)" if is_run_here else ""
+        pair = "another domain or more search_runs=" if self.searched else f"another pair{search}"
+        excess, aim = self.min_detectable_excess, self.detect or largest_excess(self.directed_claim)
+        # The excess falls with the root of the runs, as the standard errors of the frequencies do.
+        needed = self.runs * (excess / aim) ** 2
+        if self._shows_less or MOST_RUNS < needed < math.inf:
+            remedy = f"use {pair}: on this one the event shows less than the claim, and more runs barely help"
+        else:
+            remedy = "use more runs" if math.isinf(excess) else f"use about {rounded_up(needed, 2):,.0f} runs"
+        return remedy if math.isinf(excess) else f"{remedy}; or accept this with detect={rounded_up(excess, 2):g}"
+
+    @property
+    def _shows_less(self) -> bool:
+        """Whether the event's frequencies, within exact limits, exclude that it ever refutes the claim on this pair.
+
+        So must Gaussian noise of as clear an event, where the claim allows some: its rarer events show more.
+        """
+        claim, counts = self.directed_claim, self.directed_counts
+        if self.opposite is not None:
+            counts = self.opposite.guesses.as_counts
+        _, (p, p_rest) = clopper_pearson(counts.count_x, counts.runs_x, alpha=self.alpha)
+        (q, q_rest), _ = clopper_pearson(counts.count_y, counts.runs_y, alpha=self.alpha)
+        mu = claim.gaussian_mu
+        if mu is not None and float(ndtri(p) - ndtri(q)) > mu:
+            return False
+        return bool(claim.divergence_slopes) or bool(claim.parameter_of(p, q, p_rest, q_rest) <= claim.parameter)
 
     @property
     def _too_little(self) -> str:

@@ -38,7 +38,7 @@ from .tasks import (
     PairCounts,
     Shapes,
 )
-from .workers import spread
+from .workers import spread, workers_of
 
 _BLOCK_NUMBERS = 1 << 17  # most numbers in a block of a vectorised mechanism: a megabyte, the fastest of 2¹⁵ … 2¹⁷
 _MOST_LOOPED = 1 << 10  # most runs in a block of a looped function
@@ -82,7 +82,11 @@ def plan_blocks(
     plan = replace(
         one, block=most, most=most, most_kept=kept, output_bytes=output_bytes, jobs=jobs, is_stateful=bool(is_stateful)
     )
-    return plan if runs is None else plan.for_runs(runs)
+    sized = plan.for_runs(1_000_000 if runs is None else runs)  # the usual number
+    if not is_stateful:  # other runs would change its noise
+        for probe in sampler.watched.probes(lambda: workers_of(plan), sized.block):
+            sampler.draw(x, probe, one.generator("pilot", "x", 0))
+    return plan if runs is None else sized
 
 
 def _form_of(plan: Plan, first: Outputs) -> Form:

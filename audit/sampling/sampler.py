@@ -43,6 +43,7 @@ from ..events.records import PLAIN, Form, form_of, form_of_block, of_plain_parts
 from ..floating_point_errors import Answers, own_arithmetic, under, users_answers
 from ..options import checked
 from ..printing import shorten
+from ..progress import UNWATCHED, Runs
 from ..settings import or_setting
 from .object_identity import Provenance, provenance_of
 
@@ -270,6 +271,7 @@ class Sampler:
     latest: dict[int, Any] | None = field(default=None, compare=False, repr=False)
     chunk_seconds: float | None = field(default=None, compare=False)
     shows_data: bool = field(default=True, compare=False)  # whether messages may have rows of the datasets
+    watched: Runs = field(default=UNWATCHED, compare=False, repr=False)  # counts and times the runs
 
     @property
     def is_block(self) -> bool:
@@ -302,7 +304,8 @@ class Sampler:
     def _in_time(self, work: Callable[[], R]) -> R:
         """Do work that draws a block, unless it takes too long."""
         try:
-            return within(self.chunk_seconds, work)
+            with self.watched.drawing():
+                return within(self.chunk_seconds, work)
         except TimeoutError as error:
             raise MechanismError(
                 f"{self.name} took longer than {self.chunk_seconds:g} seconds for a chunk; allow more with "
@@ -317,7 +320,7 @@ class Sampler:
             return form_of_block(self._in_time(lambda: self.drawn(dataset, size, rng)))
 
         def learned() -> Form | None:
-            runs = (self._called(dataset, rng) for _ in range(size))
+            runs = (self._called(dataset, rng) for part in self.watched.parts(size) for _ in range(part))
             with under(self.answers):
                 seen = (output for output in runs if output is not None and not isinstance(output, Raised))
                 first = next(seen, None)
@@ -331,8 +334,10 @@ class Sampler:
         """
         with under(self.answers):
             if not self.is_block:
-                return [self._snapshot(self._called(dataset, rng)) for _ in range(size)]
-            block = self._called(dataset, size, rng)
+                parts = self.watched.parts(size)
+                return [self._snapshot(self._called(dataset, rng)) for part in parts for _ in range(part)]
+            for _ in self.watched.parts(size, is_block=True):
+                block = self._called(dataset, size, rng)
         self._refuse_shared(block)
         return block
 

@@ -61,8 +61,9 @@ def spread(plan: Plan, tasks: Sequence[AnyTask]) -> Iterator[tuple[AnyTask, Any]
     pending = dict(enumerate(tasks))
     name = plan.sampler.name
     try:
-        for number, result in _results(plan, tasks, limit):
-            yield pending.pop(number), result
+        with plan.sampler.watched.drawing():
+            for number, result in _results(plan, tasks, limit):
+                yield pending.pop(number), result
     except (BrokenExecutor, CancelledError, TimeoutError, multiprocessing.TimeoutError) as error:
         tasks_left = " or ".join(task.words for task in list(pending.values())[:_SHOWN]) or "nothing"
         unfinished = f"Unfinished: {tasks_left}, seed {plan.seed}"
@@ -84,17 +85,40 @@ def spread(plan: Plan, tasks: Sequence[AnyTask]) -> Iterator[tuple[AnyTask, Any]
         raise MechanismError(reason, **facts) from error
 
 
+def workers_of(plan: Plan) -> int:
+    """Return the number of workers that long work is spread over; a mechanism that carries state has one process."""
+    if _is_alone(plan):
+        return 1
+    import joblib
+
+    jobs = _jobs(plan)
+    is_one = jobs == 1 or (plan.is_stateful and not shares_memory(plan.prefers))
+    return 1 if is_one else int(joblib.parallel.get_active_backend(prefer=plan.prefers)[0].effective_n_jobs(jobs))
+
+
+def _is_alone(plan: Plan) -> bool:
+    """Whether this process draws everything, and joblib need not be imported to know it."""
+    return _JOBLIB not in sys.modules and plan.jobs in ((None, 1) if plan.prefers == "threads" else (1,))
+
+
+def _jobs(plan: Plan) -> int:
+    """Return the number of workers as joblib takes it, of the plan or else of joblib's configuration."""
+    import joblib
+
+    _, default = joblib.parallel.get_active_backend(prefer=plan.prefers)  # one thread, or None for all cores
+    _, configured = joblib.parallel.get_active_backend(prefer="processes", require=None)
+    return next(each for each in (plan.jobs, configured, default, -1) if each is not None)
+
+
 def _results(plan: Plan, tasks: Sequence[Task], limit: float | None) -> Iterator[tuple[int, Any]]:
     """Yield the number of each task with its result."""
-    if _JOBLIB not in sys.modules and plan.jobs in ((None, 1) if plan.prefers == "threads" else (1,)):
+    if _is_alone(plan):
         yield from _one_by_one(plan, list(enumerate(tasks)))
         return
     import joblib
 
-    backend, default = joblib.parallel.get_active_backend(prefer=plan.prefers)  # one thread, or None for all cores
-    _, configured = joblib.parallel.get_active_backend(prefer="processes", require=None)
-    is_here = shares_memory(plan.prefers)
-    jobs = next(each for each in (plan.jobs, configured, default, -1) if each is not None)
+    backend, _ = joblib.parallel.get_active_backend(prefer=plan.prefers)
+    is_here, jobs = shares_memory(plan.prefers), _jobs(plan)
     numbered = list(enumerate(tasks))
     if not numbered:
         return

@@ -18,6 +18,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ..claims.claim import Claim, ClaimAtDistance, claim_at
+from ..clock import now
 from ..datasets.adjacency import Adjacency
 from ..datasets.domains import Domain
 from ..errors import AuditError, DatasetError, MechanismError, OptionError
@@ -30,7 +31,7 @@ from ..known_options import with_known_options
 from ..options import DEFAULTS, LEAST_RUNS, LEAST_SEARCH, Options, check_sequential, checked_seed
 from ..printing import counted
 from ..procedures.check import audit_pair, runs_or_setting, sampler_of, stated
-from ..progress import told
+from ..progress import Meter, told
 from ..random_streams import Stream, seed_of, sequence_of
 from ..replay.recorded_run import RecordedRun, Runner
 from ..replay.registered import registered_names
@@ -67,7 +68,7 @@ class Replays(Comparisons[Sized]):
     """Replays of pairs, at most a number of runs."""
 
     runner: Runner
-    progress: Callable[[int], None] | None = None
+    meter: Meter | None = None
     has_calls: bool = False
     on_one_path: list[Sized] = field(default_factory=list)  # with the same calls: what another path costs is a guess
     _last: tuple[Hashable, RecordedRun] | None = None  # the dataset x of the last pair, and the run on it
@@ -79,14 +80,15 @@ class Replays(Comparisons[Sized]):
         return self.runner.runs
 
     def compare(self, candidate: Candidate) -> Sized | None:
-        before = self.runner.runs
+        before, started = self.runner.runs, now()
         on_x = self._recorded(candidate)
         on_y = self.runner.run(candidate.y, on_x.tape.calls)
         reruns = Reruns(self.runner, paired_calls(on_x.tape, on_y.tape), (candidate.x, on_x), (candidate.y, on_y))
         is_tried = on_y.is_on_path_of(on_x)
         size = visible_loss(on_x, on_y, lambda number: self._hides(number, reruns, is_tried=is_tried))
-        if self.progress is not None:
-            self.progress(self.runner.runs - before)
+        if self.meter is not None:
+            self.meter.ran(self.runner.runs - before, 1, now() - started)
+            self.meter(self.runner.runs - before)
         if on_x.error is not None and on_y.error is not None:
             self.failed += 1
             self.first_error = self.first_error or text_of_error(
@@ -148,14 +150,12 @@ def _in_turn(*leaders: Iterable[Sized]) -> list[Sized]:
     return list({pair.candidate.key or id(pair.candidate): pair for pair in found}.values())
 
 
-def guided_by_replays(
-    pool: Pool, sampler: Sampler, seed: int, budget: int, progress: Callable[[int], None] | None = None
-) -> Guide:
+def guided_by_replays(pool: Pool, sampler: Sampler, seed: int, budget: int, meter: Meter | None = None) -> Guide:
     """Return the pairs that replays rank first, out of a pool, within a share of the runs of a search."""
     remedy = "the one that runs this search; search without guide=, or in another process."
     with only_recording(sampler.name, remedy):
         most = min(int(_SHARE * budget), _MOST)
-        replays = Replays(Runner(sampler, registered_names(), seed, follows=False), progress, most=most)
+        replays = Replays(Runner(sampler, registered_names(), seed, follows=False), meter, most=most)
         climb = Climb(pool, replays)
         with replays.runner.patching():
             climb.run()
@@ -411,10 +411,14 @@ def find_worst_pair(
             "the search with search_runs= (--search-runs).",
             seconds=chosen.seconds,
         )
-    larger = _enlarged(domain, sampler, seed)
-    source = pairs_of(larger.domain, said.adjacency, distance, seed_of(seed, Stream.EXAMPLES))
-    pool = Pool(source, said.adjacency, distance, seed, sampler.check_pair)
-    with opened(chosen.store) as kept, told(chosen.progress, sampler.name, None) as (progress, shown):
+    with opened(chosen.store) as kept, told(chosen.progress, sampler.name) as meter:
+        sampler, is_limited = meter.watch(sampler), chosen.seconds is not None
+        meter.expect(budget + 2 * size * (not is_limited), is_most=True)
+        meter.ways = ("fewer search_runs= and runs=", 'guide="replay"')
+        meter.way_on = f"{'the' if kept else 'with store=folder the'} same call continues"
+        larger = _enlarged(domain, sampler, seed)
+        source = pairs_of(larger.domain, said.adjacency, distance, seed_of(seed, Stream.EXAMPLES))
+        pool = Pool(source, said.adjacency, distance, seed, sampler.check_pair)
         judge = Judge(
             sampler=sampler,
             claim=claim_at(said.claim, distance),
@@ -422,7 +426,7 @@ def find_worst_pair(
             alpha=check_test_alpha(alpha),
             seed=seed,
             jobs=chosen.jobs,
-            progress=progress,
+            progress=meter,
             bits=chosen.floating_point == "test",
             store=kept,
             code="" if kept is None else code_of(sampler),
@@ -442,13 +446,13 @@ def find_worst_pair(
                 "seed": seed,
             }
             kept.section(f"{sampler.name}, the search", about)
-        guided = Guide() if guide is None else guided_by_replays(pool, sampler, seed, budget, progress)
+        guided = Guide() if guide is None else guided_by_replays(pool, sampler, seed, budget, meter)
         search_budget, budget = budget, budget - guided.executions
 
         def tell(leader: Trial) -> None:
             pair = _tried(leader)
-            if shown is not None:
-                shown.lead(pair)
+            meter.lead(pair)
+            meter.leading, meter.pair = (pair,), (leader.candidate.x, leader.candidate.y)
             if on_round is not None:
                 on_round(pair)
 
@@ -468,7 +472,7 @@ def find_worst_pair(
             adjacency=said.adjacency,
             runs=runs,
             claim_source=said.source,
-            progress=progress,
+            progress=meter,
             store=kept,
         )
         audit = audit_pair(mechanism, x, y, audited, trials[0].independent(judge, (budget - executions) // 2))
@@ -481,7 +485,11 @@ def find_worst_pair(
 
         simple, spent = None, 0
         if audit.is_refuted and audit.stopped != "request":
-            simple, spent = simplified(pool, judge, trials, min(search_budget, size), audit_simpler)
+            try:
+                simple, spent = simplified(pool, judge, trials, min(search_budget, size), audit_simpler)
+            except KeyboardInterrupt:  # the pair is refuted all the same
+                meter.best = lambda: audit
+                raise
     failed = [trial for trial in trials if trial.error is not None]
     if failed:
         audit = replace(audit, notes=(*audit.notes, _of_failures(failed, len(trials), may_show=may_show)))

@@ -451,14 +451,17 @@ def check_sensitivity(
     """
     seed = checked_seed(seed)
     relation = None if adjacency is None else as_adjacency(adjacency)
-    larger = with_special_numbers(domain, partial(_apart, query), partial(_error_of, query))
-    source = pairs_of(larger.domain, relation, distance, seed_of(seed, Stream.EXAMPLES))
-    pool = Pool(source, relation, distance, seed)
     deadline = math.inf if seconds is None else now() + seconds
     shows_data = may_show_data(domain, keep_datasets=keep_datasets)
     name = getattr(query, "__name__", type(query).__name__)
-    with told(progress, name, evaluations) as (tell, _):
-        comparisons = Evaluations(query, norm, bound, deadline, shows_data, tell, most=evaluations)
+    with told(progress, name) as meter:
+        meter.expect(evaluations if seconds is None else None, is_most=True)
+        meter.ways = ("fewer evaluations=", "seconds=")
+        timed = meter.timed(query)
+        larger = with_special_numbers(domain, partial(_apart, timed), partial(_error_of, timed))
+        source = pairs_of(larger.domain, relation, distance, seed_of(seed, Stream.EXAMPLES))
+        pool = Pool(source, relation, distance, seed)
+        comparisons = Evaluations(timed, norm, bound, deadline, shows_data, meter, most=evaluations)
         search = Climb(pool, comparisons)
         search.run()
     found = search.largest

@@ -15,8 +15,10 @@ from ...audit.claims.claim import ApproxDP, Claim, ClaimAtDistance, GroupClaim, 
 from ...audit.datasets.adjacency import Adjacency
 from ...audit.errors import ClaimError, OptionError, UnknownNameError
 from ...audit.events.named_parts import printed
+from ...audit.options import Progress
 from ...audit.printing import did_you_mean
 from ...audit.procedures.check import check
+from ...audit.progress import told
 from ...audit.records.json_codec import plain_data, read_data
 from ...audit.records.suite import Entry
 from ...audit.results.audit_result import AuditResult
@@ -199,7 +201,7 @@ class StatementCase:
         alpha: float,
         seed: int,
         jobs: int | None = None,
-        progress: Callable[[int], None] | None = None,
+        progress: Progress = None,
         store: Store | None = None,
     ) -> StatementResult:
         """Check the statement in this process, with the options of an audit."""
@@ -208,14 +210,15 @@ class StatementCase:
         section = None if store is None else store.section(self.name, settings)
         kept = None if section is None else section.recall("result")
         if kept is None:
-            result = self.measure(runs=runs, alpha=alpha, seed=seed)
+            with told(progress, self.name) as meter, meter.drawing():
+                meter.expect(2 * runs)
+                result = self.measure(runs=runs, alpha=alpha, seed=seed)
+                meter(2 * runs)
             if section is not None:
                 section.keep("result", json.dumps(plain_data(result)))
         else:
             result = read_data(json.loads(kept))
         result.environment["seconds"] = round(time.perf_counter() - started, 3)
-        if progress is not None:
-            progress(2 * runs)
         return result
 
 

@@ -123,6 +123,7 @@ def _audits(
     mechanism = target.make()
     runs, search_runs = _affordable(target, mechanism, seconds)
     options: dict[str, Any] = {"runs": runs, "alpha": alpha, "jobs": 1, "keep_datasets": True, "name": target.name}
+    options["progress"] = False  # the suite says what is done
     found = _least_refuted(
         target, mechanism, search_runs, {**options, "floating_point": "warn" if with_bits else "ignore"}, seed
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from ...audit.claims.claim import claim_at
 from ...audit.datasets.adjacency import AddRemove, Adjacency, Local, Within
+from ...audit.options import Progress
 from ...audit.records.json_codec import save
 from ...audit.records.suite import Entry, Suite, Topic
 from ...audit.results.verdict import Verdict
@@ -160,14 +161,14 @@ def run_experiments(
     runs: int | None = None,
     jobs: int | None = None,
     out: Path | None = None,
-    watch: Callable[[Case, int], Callable[[int], None]] | None = None,
+    progress: Progress = False,
     environment: dict[str, Any] | None = None,
     store: Store | None = None,
 ) -> Suite:
     """Run every case; with `out`, ``results.json`` there holds the finished cases at any time.
 
-    `alpha` is for each case, `runs` for each dataset, by default the number of the case. `watch` is called with each
-    case and its runs before it runs, and returns its progress callback. Draws in the store are not drawn again.
+    `alpha` is for each case, `runs` for each dataset, by default the number of the case. Draws in
+    the store are not drawn again.
     """
     started = time.perf_counter()
     entries: list[Entry] = []
@@ -176,8 +177,7 @@ def run_experiments(
     for experiment in experiments:
         for case in experiment.cases:
             size = case.runs if runs is None else runs
-            watched = None if watch is None else watch(case, size)
-            result = case.run(runs=size, alpha=alpha, seed=seed, jobs=jobs, progress=watched, store=store)
+            result = case.run(runs=size, alpha=alpha, seed=seed, jobs=jobs, progress=progress, store=store)
             told: dict[str, Any] = {"expected": case.expected, "exact": case.exact, "note": case.note}
             entries.append(Entry(name=case.name, experiment=experiment.id, result=result, **told))
             seconds = round(time.perf_counter() - started, 3)

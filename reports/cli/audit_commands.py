@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ...audit.errors import OptionError
+from ...audit.errors import Interrupted, OptionError
 from ...audit.files import path_of
-from ...audit.progress import display
 from ...audit.settings import explained
 from .report_commands import earlier_title, on_terminal, print_lines, write_reports
 from .shared_options import (
@@ -129,8 +128,8 @@ def audit(
     {input.csv}" --x x.csv --y y.csv the mechanism is a command that is run once for each run; docs/guides/program.md
     describes the placeholders.
 
-    Ctrl-C stops after the current batch; the verdict of a sequential audit at that point is valid and is shown. With
-    --out, all draws are kept, and the same command with --resume continues.
+    Ctrl-C stops the audit; the verdict of a sequential audit at that point is valid and is shown. With --out, all draws
+    are kept, and the same command with --resume continues.
     """
     from ...audit.options import checked
     from ...audit.procedures.check import check
@@ -164,15 +163,10 @@ def audit(
         earlier_title(folder, _title(label))
     with ExitStack() as stack:
         store = None if folder is None else stack.enter_context(store_for(folder, "audit", is_resumed=resume))
-        with interruptible(say, way_on) as asked, display() as watch, streams_kept():
-            shown_while = watch(label, None if runs is None or sequential or search else 2 * runs)
-            if sequential or seconds is not None:
-                options |= {"progress": shown_while.advance, "on_interim": asked.interim(shown_while)}
-            else:
-                options["progress"] = asked.progress(shown_while)
-            options["store"] = store
+        with interruptible(way_on), streams_kept():
+            options |= {"store": store, "progress": True}
             if search is not None and x is None and y is None:
-                options |= {"on_round": shown_while.lead, "guide": checked("guide", guide, or_none=True)}
+                options["guide"] = checked("guide", guide, or_none=True)
                 found = find_worst_pair(mechanism, import_object(search), search_runs=search_runs, **options)
                 result, shown, complement = found.audit, str(found), ""
                 if keep_datasets:  # else its rows are not printed
@@ -180,7 +174,12 @@ def audit(
             elif guide is not None:
                 raise OptionError("--guide is for a search; name a domain with --search.")
             elif search is None and x is not None and y is not None:
-                result = check(mechanism, *pair, **options)
+                try:
+                    result = check(mechanism, *pair, **options)
+                except Interrupted as stop:  # the verdict of a sequential audit is valid at any time
+                    if stop.result is None:
+                        raise
+                    result = stop.result
                 shown = f"{result}\n  pair    {result.pair.difference} ({result.pair.adjacency})"
                 shown += f"\n  event   {result.event_in_words}"
                 complement = other_way(result)

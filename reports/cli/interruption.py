@@ -1,30 +1,23 @@
-"""Interrupted work, and how it is resumed.
-
-The first Ctrl-C stops after the current batch and keeps it, the second stops immediately. The store in the output
-folder keeps all draws, and the options of the first command.
-"""
+"""Interrupted work, and how it is resumed: the store in the output folder keeps all draws and the first options."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
 import os
-import signal
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import FrameType
 from typing import Any, Literal, get_args
 
 import typer
 
-from ...audit.errors import OptionError, StoreError
+from ...audit.errors import Interrupted, OptionError, StoreError
 from ...audit.files import check_target
-from ...audit.progress import Shown
-from ...audit.results.audit_result import InterimAnalysis
+from ...audit.progress import announced_by
 from ...audit.store.sqlite_store import FILE, Store
+from .shared_options import in_options, say
 
 Command = Literal["run", "audit"]
 
@@ -58,9 +51,12 @@ def store_for(folder: Path, command: Command, *, is_resumed: bool) -> Iterator[S
         store.tell(_COMMAND, command)
         try:
             yield store
-        finally:
+        except typer.Exit:  # an interrupted command continues, even if nothing is kept yet
+            raise
+        except BaseException:
             if store.is_open and store.is_empty and not is_resumed:  # the command failed before its first draw
                 store.discard()
+            raise
 
 
 def _why_nothing(folder: Path) -> str:
@@ -133,59 +129,15 @@ STATUS = 130
 """Exit status of an interrupted command."""
 
 
-class Interrupted(KeyboardInterrupt):
-    """Interruption after a finished batch."""
-
-
-@dataclass(slots=True)
-class Interruption:
-    """State of Ctrl-C in a command."""
-
-    is_asked: bool = False
-    finished: int = 0
-
-    def progress(self, shown: Shown) -> Callable[[int], None]:
-        """Return `progress` for an audit of fixed size, which is stopped without a verdict."""
-
-        def advance(finished: int) -> None:
-            shown.advance(finished)
-            self.finished += finished
-            if self.is_asked:
-                raise Interrupted
-
-        return advance
-
-    def interim(self, shown: Shown) -> Callable[[InterimAnalysis], bool]:
-        """Return `on_interim` for a sequential audit, whose verdict is valid at every interim analysis."""
-
-        def interim(seen: InterimAnalysis) -> bool:
-            shown.interim(seen)
-            self.finished = 2 * seen.runs
-            return self.is_asked
-
-        return interim
-
-
 @contextmanager
-def interruptible(say: Callable[[str], None], way_on: str) -> Iterator[Interruption]:
-    """Handle Ctrl-C in the block; an interrupted command says how to continue and exits with `STATUS`."""
-    interruption = Interruption()
-    if threading.current_thread() is not threading.main_thread():  # only the main thread handles signals
-        yield interruption
-        return
+def interruptible(way_on: str) -> Iterator[None]:
+    """Let an interrupted command say what is known and how to continue, and exit with `STATUS`.
 
-    def ask(number: int, frame: FrameType | None) -> None:
-        if interruption.is_asked:
-            raise KeyboardInterrupt
-        interruption.is_asked = True
-        say("finishing the current batch; Ctrl-C again stops immediately")
-
-    former = signal.signal(signal.SIGINT, ask)
+    How long the runs take is said with the options of the shell.
+    """
     try:
-        yield interruption
-    except KeyboardInterrupt:
-        after = f" after {interruption.finished:,} runs" if interruption.finished else ""
-        say(f"interrupted{after}; {way_on}")
+        with announced_by(lambda fact, ways: say(f"{fact}\n  shorter with {in_options(ways)}")):
+            yield
+    except KeyboardInterrupt as stop:
+        say(f"{stop.known if isinstance(stop, Interrupted) else 'interrupted'}; {way_on}")
         raise typer.Exit(STATUS) from None
-    finally:
-        signal.signal(signal.SIGINT, former)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -190,6 +190,24 @@ class _Watch:
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         if isinstance(excinfo.value, KeyboardInterrupt):
             self.session.interrupted()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
+    """Say once a test how long a call in it takes, past the capture of its output."""
+    from ...audit.progress import announced_by, to_stderr
+
+    said: list[str] = []
+
+    def tell(fact: str, ways: str) -> None:
+        capture = item.config.pluginmanager.getplugin("capturemanager")
+        with nullcontext() if capture is None else capture.global_and_fixture_disabled():
+            if not said:
+                to_stderr(f"\n{_name(item)}: {fact}; runs=, seconds= or --dp-audit-runs=N shortens it\n")
+        said.append(fact)
+
+    with announced_by(tell):
+        return (yield)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -140,7 +140,8 @@ def test_an_audit_is_logged(caplog):
 
 
 def test_a_mechanism_that_ignores_its_data_is_wondered_at():
-    question = "no event distinguished x from y in these runs; does the mechanism use its data?"
+    question = "no event distinguished x from y in these runs; does the mechanism use its data? "
+    question += "Another pair may show it (find_worst_pair)"
 
     def ignores(rows, size, rng):
         return rng.laplace(size=size)

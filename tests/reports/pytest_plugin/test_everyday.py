@@ -402,3 +402,31 @@ def test_a_failure_names_the_line_and_a_report_has_the_table_of_calls(project):
     assert entries["test_audited"].n_calls == 2
     assert entries["test_not_explained"].rows == ()
     assert entries["test_not_explained"].remarks, "what was not recorded"
+
+
+LONG = """
+import time
+from mechanisms import *
+
+spent = [time.clock_gettime(time.CLOCK_MONOTONIC)]
+time.spent = spent
+
+def slow(rows, rng):
+    time.spent[0] += 2.0
+    return len(rows) + rng.laplace()
+
+def test_long(dp_audit, monkeypatch):
+    monkeypatch.setattr(time, "clock_gettime", lambda _: spent[0])
+    for seed in (1, 2):
+        dp_audit(slow, X, Y, claim=PureDP(1.0), runs=700, alpha=0.05, seed=seed)
+"""
+
+
+def test_a_long_audit_says_so_past_the_capture_once_a_test(project):
+    project.makepyfile(test_long=LONG)
+    result = project.runpytest_inprocess("-p", "no:hypothesispytest", "--dp-audit-budget=0.2")
+    shown = result.stderr.str()
+    assert result.ret == pytest.ExitCode.OK, text_of(result)
+    said = "test_long.py::test_long: slow: at most about 47 minutes (1,400 runs, 2 s each)"
+    assert shown.count("each)") == 1
+    assert said in shown, shown
