@@ -31,7 +31,6 @@ from .rows import (
 _FILE: Final = re.compile(r"\.(csv|tsv|txt|json|jsonl|parquet|feather|pkl|npy|npz|xlsx?)(\.gz)?$", re.IGNORECASE)
 _LOOKED_AT = 100  # values that are read
 _MOST_ROWS = 60  # of a data frame, as pandas prints
-_REPEATED = 4  # equal values in a row that are written as a product
 
 
 def summarise(dataset: Any) -> str:
@@ -148,7 +147,7 @@ def _sequence(codes: list[str], brackets: str) -> str:
 
     runs = [[*equal] for _, equal in groupby(codes)]
     parts = []
-    for is_long, equal in groupby(runs, lambda run: len(run) >= _REPEATED):
+    for is_long, equal in groupby(runs, lambda run: len(run) > 3):  # from four equal values on, a product is shorter
         found = [*equal]
         parts += [f"{listed(run[0])} * {len(run)}" for run in found] if is_long else [listed(*chain(*found))]
     return " + ".join(parts) or brackets

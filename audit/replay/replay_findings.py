@@ -165,10 +165,10 @@ def _scale_needed(calls: Calls, number: int, claim: Claim) -> str:
     high = 2.0
     while needs(high) > left:
         high *= 2.0
-        if high > _WIDEST:
+        if high > 2.0**20:  # a claim that so much noise does not keep is kept by no noise: it forbids the move
             return ""
     low = high / 2.0
-    for _ in range(_HALVINGS):
+    for _ in range(36):  # to less than the rounding of losses, a relative 1e-9
         middle = (low + high) / 2.0
         low, high = (middle, high) if needs(middle) > left else (low, middle)
     high *= 1.0 - SLACK  # so that a whole number stays one when it is rounded up
@@ -178,10 +178,6 @@ def _scale_needed(calls: Calls, number: int, claim: Claim) -> str:
 
 
 _SHARE: Final = "give each line a share of the claim"
-_WIDEST: Final = 2.0**20
-"""No claim that noise of a million times the scale does not keep is kept by wider noise: it forbids the move."""
-_HALVINGS: Final = 36
-"""To less than the rounding of losses, a relative 1e-9."""
 
 
 def _far(value: float | None) -> str:

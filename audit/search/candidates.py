@@ -127,12 +127,12 @@ def shown(dataset: Any, *, shows_data: bool) -> str:
     return show(dataset) if shows_data else summarise(dataset)
 
 
-_SHOWN, _LOOKED_AT = 80, 10_000  # characters, and most rows that are written to be cut
+_SHOWN = 80  # characters
 
 
 def show(dataset: Any) -> str:
     """Return a dataset's contents on one short line, for datasets that the search invented, which are not secret."""
-    code = None if length_hint(dataset) > _LOOKED_AT else as_code(dataset)
+    code = None if length_hint(dataset) > 10_000 else as_code(dataset)  # writing more, to cut it, takes seconds
     return shorten(dataset) if code is None else code if len(code) <= _SHOWN else f"{code[: _SHOWN - 1]}…"
 
 
