@@ -68,9 +68,10 @@ def _remedy(text: str) -> str:
     """Return the likely remedy: Python in place of JSON, or a file."""
     if not text.strip():
         return "the text is empty; write JSON such as [1, 0, 2]"
-    with suppress(ValueError):  # the shell took the double quotes
-        quoted = json.dumps(json.loads(re.sub(r"[^\W\d]\w*", r'"\g<0>"', text)))
-        return f"in JSON this is {quoted}, in single quotes so that the shell keeps the double ones"
+    if not text.isidentifier():  # else it may be a file
+        with suppress(ValueError):  # the shell took the double quotes
+            quoted = json.dumps(json.loads(re.sub(r"[^\W\d]\w*", r'"\g<0>"', text)))
+            return f"in JSON this is {quoted}, in single quotes so that the shell keeps the double ones"
     try:
         value = ast.literal_eval(text)
         meant = "" if isinstance(value, (int, float, complex)) else json.dumps(value, allow_nan=False)

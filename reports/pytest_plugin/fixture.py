@@ -16,7 +16,6 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from types import NoneType
 from typing import Any, NoReturn
@@ -289,7 +288,7 @@ class DPAudit:
                 what = ", or neighbours= to search for a pair" if neighbours is None else " or neighbours=, not both"
                 raise OptionError(f"the audit needs a pair of datasets; pass x and y{what}.")
             options = self._begin(label, options)
-            if isinstance(mechanism, partial) or getattr(mechanism, "__name__", "") == "<lambda>":  # no name of its own
+            if getattr(mechanism, "__name__", "") == "<lambda>":  # no name of its own
                 options.setdefault("name", one_line(label, 100))
             needs_all = checked("bins", options.get("bins", 0)) or self._is_limited(label, options)
             if not options.setdefault("sequential", not needs_all):

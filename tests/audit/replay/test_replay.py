@@ -378,9 +378,12 @@ def test_an_answer_and_a_scale_that_both_depend_on_the_data():
 
 
 def test_words_of_results():
-    far = run(lambda rows, rng: rng.laplace(len(rows)), [1.0] * 3, [1.0], adjacency="add-remove", distance=2)
+    def noisy(rows, rng):
+        return rng.laplace(len(rows))
+
+    far = run(noisy, [1.0] * 3, [1.0], adjacency="add-remove", distance=2)
     assert str(far) == (
-        "UNDETERMINED  <lambda>: loss at most 2 in 1 call, claimed 1-DP at distance 2\n"
+        "UNDETERMINED  noisy: loss at most 2 in 1 call, claimed 1-DP at distance 2\n"
         "  open: not shown to be within the claim"
     )
     assert far.sentence.endswith(" at distance 2; not shown to be within the claim")

@@ -370,4 +370,4 @@ def test_audits_of_a_program_that_knows_nothing_of_them(scale, jobs):
 def test_a_program_with_the_same_noise_in_every_run_is_noticed():
     program = Program(["awk", "-v", "seed=7", "-v", "scale=1", COUNT, "{input.csv}"], name="count.awk")
     result = check(program, {"age": [1, 2]}, {"age": [1]}, claim=1.0, adjacency="add-remove", runs=60)
-    assert "is its noise drawn anew in each run?" in str(result)
+    assert result.next_step == "draw new noise in every run, not from a fixed seed"
