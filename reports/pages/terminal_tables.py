@@ -221,7 +221,7 @@ def remarks(entries: Sequence[Entry]) -> list[str]:
     if others := leaking[1:]:
         named = ", ".join(others[:_NAMED]) + ", …" * (len(others) > _NAMED)
         leaks = "has a floating-point leak" if len(others) == 1 else "have floating-point leaks"
-        said.append(f"WARNING {plain.counted(len(others), 'more audit')} {leaks}: {named}")
+        said.append(f"WARNING {counted(len(others), 'more audit')} {leaks}: {named}")
     return said
 
 
