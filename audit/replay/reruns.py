@@ -70,7 +70,7 @@ class Reruns:
         """The calls at other values of the draws, where x and y agreed."""
         self.not_kept = 0
         self._rng = np.random.default_rng((runner.seed, 29))
-        self._rounding = _ROUNDING[is_of_single_precision(x[1].output)]
+        self.relative_rounding = _ROUNDING[is_of_single_precision(x[1].output)]
 
     def is_fixed(self) -> bool:
         """Whether both sides, which make no call, give the same output in many more runs."""
@@ -114,7 +114,7 @@ class Reruns:
         """Return by how much sums of such numbers of the outputs may be rounded."""
         with np.errstate(all="ignore"):
             total = np.abs(np.array(numbers)).sum(axis=0)
-            return np.asarray(np.nan_to_num(self._rounding * total, nan=0.0, posinf=0.0))
+            return np.asarray(np.nan_to_num(self.relative_rounding * total, nan=0.0, posinf=0.0))
 
     def numbers(self, side: str, changed: Changes) -> Array | None:
         """Return the numbers of an output of the recorded form; None for other forms, other paths and exceptions."""

@@ -7,6 +7,7 @@ import itertools
 import json
 import math
 import os
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -457,3 +458,13 @@ def test_a_replay_that_takes_longer_than_its_time_limit(monkeypatch):
     assert next(clock) < 20
     with pytest.raises(OptionError, match="is not a time limit"):
         run(lambda rows, rng: rng.laplace(), seconds=-1.0)
+
+
+def test_noise_in_single_precision_has_one_scale_on_x_and_on_y():
+    def step(rows, rng, noise):
+        gradients = np.clip(rows, -1.0, 1.0)
+        return ((gradients.sum(axis=0) + rng.normal(scale=noise, size=3)) / -7.0).astype(np.float32)
+
+    x, y = np.array([[0.3, 0.0, 0.1], [1.0, 0.0, 0.0]]), np.array([[0.3, 0.0, 0.1], [0.0, 0.0, 0.0]])
+    for noise, verdict in ((1.0, ReplayVerdict.BOUNDED), (0.5, ReplayVerdict.EXCESS)):
+        assert replay(partial(step, noise=noise), x, y, claim=GaussianDP(1.001)).verdict is verdict

@@ -92,7 +92,9 @@ def test_the_lines_name_the_noise_that_is_needed_and_the_calls(replayed, tmp_pat
 
 def test_the_command_after_a_refuted_audit_can_be_pasted(run, replayed):
     options = [*PAIR, "--epsilon", "0.5", "--delta", "1e-06", "--adjacency", "add-remove", "--output", "it's"]
-    status, out, _ = run("audit", "shelled:few", *options, "--runs", "2000", "--floating-point", "ignore")
+    status, out, _ = run(
+        "audit", "shelled:few", *options, "--runs", "2000", "--jobs", "1", "--floating-point", "ignore"
+    )
     (line,) = (line for line in out.splitlines() if line.startswith("  next: "))
     assert shlex.split(line.removeprefix("  next: ")) == ["dpaudit", "replay", "shelled:few", *options]
     assert (status, "replay(" in out) == (1, False)
