@@ -408,7 +408,7 @@ def check_canaries(
             said=answer,
             middle=0.0 if kind == "fixed" else None,
         ),
-        notes=_notes(counted, found) if bound <= claim.parameter else (),
+        notes=_notes(counted, found, bound) if bound <= claim.parameter else (),
         versions=versions(),
     )
     if result.verdict is Verdict.INCONCLUSIVE:
@@ -465,18 +465,20 @@ def _right(draws: CanaryDraws, inclusion: Inclusion, said: Guess, rng: np.random
     return right_from_one_end(draws, rng, says_in=said == "in")
 
 
-def _notes(guesses: CanaryGuesses, draws: CanaryDraws) -> tuple[str, ...]:
-    """A note on scores that are all equal, or of the wrong sign: far fewer correct guesses than by coins."""
+def _notes(guesses: CanaryGuesses, draws: CanaryDraws, bound: float) -> tuple[str, ...]:
+    """A note on scores that show nothing, or of the wrong sign: far fewer correct guesses than by coins."""
     if draws.scores.min() == draws.scores.max():
         return ("all scores are equal, so every guess was a coin toss.",)
     numbers, right = np.array(guesses.numbers), np.array(guesses.correct)
     tails = bdtr(right, numbers, guesses.prior)
     worst = int(tails.argmin())
     if tails[worst] * len(numbers) > _CHANCE:
-        return ()
+        useless = (
+            "no number of guesses was correct more often than by chance; are these the scores of this training, in "
+        )
+        return () if bound > 0.0 else (f"{useless}the order of the inclusion bits?",)
     return (
         f"{right[worst]:,} of {numbers[worst]:,} guesses were correct, far fewer than by chance. Pass scores that are "
         "large for canaries that seem to be in, such as minus the loss. An audit of the same inclusion bits with other "
-        "scores "
-        "is a second test and needs its own alpha.",
+        "scores is a second test and needs its own alpha.",
     )

@@ -198,7 +198,8 @@ class CanaryPlan:
     def __str__(self) -> str:
         shown = self.claim.describe_parameter(self.max_attainable_bound)
         if math.isinf(self.min_detectable_excess):
-            detected = "no excess over the claim is detected"
+            why = ", as delta is not below alpha" * (getattr(self.claim, "delta", 0.0) >= self.alpha)
+            detected = f"no excess over the claim is detected{why}"
         else:
             detected = f"minimum detectable excess {self.min_detectable_excess:.2g}"
         return (

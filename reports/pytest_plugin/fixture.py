@@ -59,7 +59,7 @@ _REFUTED = "the claim is refuted on this pair: the privacy loss is larger than c
 _STOPPED = "the audit stopped there; with sequential=False it shows how large the loss is"
 _REFUTED_TRAINING = "the claim is refuted: the training reveals more of its canaries than claimed"
 _SICK = "the audit is inconclusive, so the test fails; see the failed health check above"
-_FEW = "the audit is inconclusive, so the test fails; use more canaries, or several runs with new bits, or detect="
+_FEW = "the audit is inconclusive, so the test fails"
 _SHORT = "the audit is inconclusive, so the test fails; runs= and --dp-audit-runs are the most runs per dataset"
 
 

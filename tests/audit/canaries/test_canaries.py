@@ -301,6 +301,12 @@ def test_scores_of_the_wrong_sign_are_noted():
     assert "far fewer than by chance" in reversed_.notes[0]
     assert check_canaries(even_scores(FLAGS, 0.3), FLAGS, claim=PureDP(1.0)).notes == ()
     assert "all scores are equal" in check_canaries(np.zeros(400), FLAGS, claim=PureDP(1.0)).notes[0]
+    useless = check_canaries(np.random.default_rng(2).normal(size=400), FLAGS, claim=PureDP(1.0))
+    assert (useless.bound, useless.is_refuted, "not correct more often than by chance" in useless.notes[0]) == (
+        0,
+        False,
+        True,
+    )
     some = coins_of(600, 2, 0.2)
     wrong = check_canaries(-even_scores(some, 3.0), some, claim=PureDP(1.0), probability=0.2)
     assert "far fewer than by chance" in wrong.notes[0]
