@@ -622,6 +622,8 @@ class Audit(ABC):
             unsteady = [finding for each, counts in tried for finding in pilot_findings(each, counts, of_runs)]
         verdict = verdict_of(claim, tested.bound, excess, settings.detect, of_runs)
         of_event = unsteady or event_findings(evidence, verdict, of_runs)
+        if verdict is Verdict.NOT_REFUTED and not of_event:
+            of_event = self._of_silence(tested)
         findings = (*of_datasets, *of_runs, *(finding for finding in of_event if finding.check not in ignored))
         if any(finding.check is HealthCheck.DATASET_MUTATED for finding in of_datasets):
             findings = of_datasets
@@ -659,7 +661,7 @@ class Audit(ABC):
             is_reproducible=self.is_reproducible,
             findings=findings,
             ignored=tuple(sorted(check.value for check in ignored)),
-            notes=(*own_notes, *(() if findings else self._of_silence(tested))),
+            notes=own_notes,
             sketch=sketch(x, y),
             versions=versions(),
             floating_point=settings.floating_point,
@@ -670,20 +672,22 @@ class Audit(ABC):
             result.environment.update(self.seconds, seconds_test=round(now() - started, 3))
         return result
 
-    def _of_silence(self, tested: Tested) -> tuple[str, ...]:
-        """A note if the event is as frequent on y as on x, to within a tenth of what the claim allows."""
+    def _of_silence(self, tested: Tested) -> list[Finding]:
+        """An event that is as frequent on y as on x, to within a tenth of what the claim allows."""
         counts, claim = tested.counts, self.settings.claim
         if tested.bound > 0.0 or claim.parameter == 0.0 or self.runs <= FEW or not shows_no_difference(counts):
-            return ()
+            return []
         sides = ((counts.count_x, counts.runs_x), (counts.count_y, counts.runs_y))
         p, q = ((seen + 0.5) / (runs + 1.0) for seen, runs in sides)
         error = 2.0 * math.sqrt(p * (1 - p) / counts.runs_x + q * (1 - q) / counts.runs_y)
         if max(p, q) + error > float(claim.with_parameter(_LITTLE * claim.parameter).max_power(min(p, q))[0]):
-            return ()
-        return (
-            "no event distinguished x from y in these runs; does the mechanism use its data? Another pair "
-            "may show it (find_worst_pair)",
+            return []
+        way_on = "another domain" if self.searched else "another pair (find_worst_pair, or neighbours= in pytest)"
+        message = (
+            f"no event distinguishes x from y in these runs, so this pair cannot show a violation; try {way_on}, or "
+            "see whether the mechanism uses its data."
         )
+        return [Finding(HealthCheck.NO_POWER, message)]
 
 
 def learned(evidence: Evidence) -> Learned:
