@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import math
+import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
@@ -19,9 +20,10 @@ from ..datasets.adjacency import AddRemove, Adjacency, Replace, UserLevel, as_ad
 from ..datasets.description import contents_in_words, difference_and_rows, is_empty, notes_on_texts, summarise
 from ..errors import ClaimError, DatasetError, OptionError
 from ..events.features import noting_left_out
+from ..events.outputs import are_equal
 from ..floating_point_errors import with_own_arithmetic
 from ..health.dataset_checks import take_snapshot
-from ..health.findings import checks_to_ignore
+from ..health.findings import Finding, HealthCheck, checks_to_ignore
 from ..inference.event_test import Directed, check_test_alpha, directed
 from ..inference.guess_test import Guesses, coins_for
 from ..known_options import with_known_options
@@ -40,7 +42,7 @@ from ..sampling.pilot_and_batch_sizes import main_runs, pilot_runs, with_pilot
 from ..sampling.sampler import OutputPart, Sampler, as_sampler, picked, provenance_of_part
 from ..settings import or_setting
 from ..store.store_settings import arrangements, code_of, sources
-from .audit import Audit
+from .audit import Audit, Evidence, are_same
 from .detectable_excess import SHARE, UNKNOWN, guessed, is_gaussian, power_of_the_test, shows_divergence
 from .fixed_size import EarlierDraws, FixedSizeAudit
 
@@ -413,7 +415,7 @@ def audit_pair(mechanism: Any, x: Any, y: Any, options: Options, earlier: Earlie
                 audit.settings = replace(settings, detect=None)
             result = audit.conclude(
                 ignored,
-                of_datasets=snapshot.examine(ignored, plan.changed),
+                of_datasets=(*snapshot.examine(ignored, plan.changed), *_of_the_clock(plan, audit.evidence(), ignored)),
                 notes=(
                     *notes_on_texts(x, y),
                     *([_STATE] if plan.is_stateful and not sampler.is_block else []),
@@ -421,6 +423,9 @@ def audit_pair(mechanism: Any, x: Any, y: Any, options: Options, earlier: Earlie
                     *left_out.values(),
                 ),
             )
+            reached = result.min_detectable_excess
+            if is_met and options.detect is not None and reached is not None and reached > 2.0 * options.detect:
+                result = replace(result, detect=options.detect)  # as an audit that cannot find twice its claim
             if result.is_refuted and isinstance(said.adjacency, (AddRemove, Replace, UserLevel)) and on_tuples(x):
                 result = replace(result, notes=(on_tuples(x), *result.notes))
             result.environment.update(seconds=round(now() - started, 3), **source_of(sampler.function))
@@ -456,6 +461,21 @@ def audit_pair(mechanism: Any, x: Any, y: Any, options: Options, earlier: Earlie
             meter.best = lambda: conclude() if audit.stop() else None
             audit.run()
         return conclude()
+
+
+def _of_the_clock(plan: Plan, evidence: Evidence, ignored: frozenset[HealthCheck]) -> list[Finding]:
+    """Find noise that is the same in all runs, one output on x and another on y, until the clock moves on."""
+    x, y = evidence.x, evidence.y
+    if HealthCheck.DUPLICATE_OUTPUTS in ignored or not (are_same(x) and are_same(y)) or are_equal(x[:1], y[:1]):
+        return []
+    time.sleep(1.0 - time.time() % 1.0)  # a seed of whole seconds then differs
+    if are_equal(plan.draw("pilot", "x", 0, 1), x[:1]):
+        return []
+    message = (
+        "all runs on x gave the same output, and a run in the next second another one: the noise follows the clock, "
+        "so the runs are not independent. Draw new noise in every run."
+    )
+    return [Finding(HealthCheck.DUPLICATE_OUTPUTS, message)]
 
 
 def expect(meter: Meter, runs: int | None, *, sequential: bool, is_limited: bool = False) -> None:

@@ -568,7 +568,7 @@ class AuditResult(ClaimResult):
         # The excess falls with the root of the runs, as the standard errors of the frequencies do.
         needed = self.runs * (excess / aim) ** 2
         if self._shows_less or MOST_RUNS < needed < math.inf:
-            remedy = f"use {pair}: on this one the event shows less than the claim, and more runs barely help;"
+            remedy = f"use {pair}: on this one only an event that is too rare for these runs can show more;"
         else:
             remedy = f"use {'more' if math.isinf(excess) else f'about {rounded_up(needed, 2):,.0f}'} runs per dataset,"
         return remedy[:-1] if math.isinf(excess) else f"{remedy} or accept this with detect={rounded_up(excess, 2):g}"

@@ -139,17 +139,33 @@ def test_an_audit_is_logged(caplog):
     assert caplog.messages == [f"noisy: {result.sentence}"]
 
 
-def test_a_mechanism_that_ignores_its_data_is_wondered_at():
-    question = "no event distinguished x from y in these runs; does the mechanism use its data? "
-    question += "Another pair may show it (find_worst_pair)"
-
+def test_a_pair_on_which_no_event_differs_is_inconclusive():
     def ignores(rows, size, rng):
         return rng.laplace(size=size)
 
-    options = {"jobs": 1, "floating_point": "ignore"}
-    assert question in dp.check(ignores, [1, 2], [1], claim=1.0, runs=100_000, **options).notes
-    few = dp.check(ignores, [1, 2], [1], claim=1.0, runs=4_000, **options)
-    assert question not in few.notes  # which do not rule out a tenth of the claim
+    options = {"jobs": 1, "floating_point": "ignore", "claim": 1.0}
+    silent = dp.check(ignores, [1, 2], [1], runs=100_000, **options)
+    assert silent.verdict is dp.Verdict.INCONCLUSIVE
+    assert "no event distinguishes x from y in these runs, so this pair cannot show a violation" in str(silent)
+    accepted = dp.check(ignores, [1, 2], [1], runs=100_000, ignore="no-power", **options)
+    assert (accepted.verdict, accepted.findings) == (dp.Verdict.NOT_REFUTED, ())
+    few = dp.check(ignores, [1, 2], [1], runs=4_000, **options)
+    assert few.findings == (), "these runs do not rule out a tenth of the claim"
+
+
+@pytest.mark.parametrize("is_block", [True, False])
+@pytest.mark.parametrize(("moves", "verdict"), [(1, dp.Verdict.INCONCLUSIVE), (0, dp.Verdict.REFUTED)])
+def test_noise_that_follows_the_clock_is_not_refuted(monkeypatch, is_block, moves, verdict):
+    seconds = [7]
+    monkeypatch.setattr("dpaudit.audit.procedures.check.time.sleep", lambda _: seconds.append(seconds[-1] + moves))
+
+    def of_this_second(rows, size, rng):
+        return len(rows) + np.random.default_rng(seconds[-1]).laplace(size=size)
+
+    mechanism = of_this_second if is_block else lambda rows, rng: float(of_this_second(rows, 1, rng)[0])
+    result = dp.check(mechanism, [1, 1], [1], claim=4.0, runs=400, jobs=1, floating_point="ignore")
+    assert result.verdict is verdict
+    assert ("the noise follows the clock" in str(result)) == bool(moves)
 
 
 def test_names_of_files_are_no_datasets():
