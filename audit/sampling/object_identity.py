@@ -54,6 +54,7 @@ class Provenance:
     fingerprint : str
         First 16 hexadecimal digits of a SHA-256 of the loaded code of the function, or of all functions in the class of
         an object. It excludes comments, parameters and called functions, and depends on the minor version of Python.
+        Of a `Program` it covers the command and the files that the command names, and of another adapter what it calls.
         Empty if no code is visible, as for a builtin.
     """
 
@@ -73,6 +74,8 @@ ELSEWHERE = Provenance(where="outputs made elsewhere")
 def provenance_of(mechanism: Any) -> Provenance:
     """Return the provenance of a function, method, `functools.partial` or object; a wrapper counts as its own code."""
     module, name, codes = loaded_code(mechanism)
+    if f"{module}.".startswith(ADAPTERS) and hasattr(type(mechanism), "__audit_identity__"):
+        return Provenance(where=f"{module}:{name}", fingerprint=identity(mechanism).hash[:16])
     words = "\n".join(map(words_of, codes)).encode("utf-8", "surrogatepass")
     fingerprint = hashlib.sha256(words).hexdigest()[:16] if codes else ""
     return Provenance(where=f"{module}:{name}", package=package_of(module), fingerprint=fingerprint)

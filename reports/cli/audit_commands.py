@@ -12,6 +12,7 @@ import shlex
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -289,9 +290,13 @@ def _saved(suite: Suite, folder: Path, shown: Path) -> list[str]:
     from ...audit.records.json_codec import save
 
     suite = replace(suite, environment=environment_of_command())
-    replaces = " (replaces the earlier results of this name)" * (folder / "results.json").exists()
+    earlier, kept = folder / "results.json", ""
+    if earlier.exists():
+        kept = next(f"results-{number}.json" for number in count(1) if not (folder / f"results-{number}.json").exists())
+        earlier.rename(folder / kept)
+        kept = f" (the earlier results of this name are now {kept})"
     save(suite, folder / "results.json")
-    return [f"results: {shown / 'results.json'}{replaces}", *write_reports(suite, folder, shown=shown)]
+    return [f"results: {shown / 'results.json'}{kept}", *write_reports(suite, folder, shown=shown)]
 
 
 def _title(name: str) -> str:

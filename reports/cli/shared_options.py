@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import os
 import platform
 import re
@@ -155,10 +156,11 @@ def names_file(dataset: str) -> bool:
     return dataset.startswith("@") or re.search(r"(\.[A-Za-z]\w*|/)$", dataset) is not None
 
 
-def environment_of_command() -> dict[str, Any]:
-    """Return the command line without its datasets, the machine, the time, and the auditor if one is named."""
-    from ...audit.records.json_codec import this_moment
+_STARTED = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
+
+def environment_of_command() -> dict[str, Any]:
+    """Return the command line without its datasets, the machine, the time at the start, and the auditor if named."""
     words, shown = sys.argv[1:], ["dpaudit"]
     for before, word in zip(["", *words], words, strict=False):
         option, equals, value = word.partition("=")
@@ -166,7 +168,7 @@ def environment_of_command() -> dict[str, Any]:
         is_dataset = (start or before in ("--x", "--y")) and not names_file(value)
         shown.append(f"{start}…" if is_dataset and "--keep-datasets" not in words else word)
     by = next((name for variable in _AUDITOR if (name := os.environ.get(variable))), None)
-    told = {"command": shlex.join(shown), "machine": platform.platform(), "started": this_moment()}
+    told = {"command": shlex.join(shown), "machine": platform.platform(), "started": _STARTED}
     return told if by is None else {**told, "by": by}
 
 
@@ -239,6 +241,7 @@ def in_options(text: str) -> str:
     >>> in_options("floating_point='test' audits leaks too.")
     '--floating-point test audits leaks too.'
     """
+    text = text.replace("(find_worst_pair, or neighbours= in pytest)", "(--search)")
     quoted = _QUOTED.search(text)
     end = len(text) if quoted is None else quoted.start()
     parts = _CALL.split(text[:end])  # such as draw_block(…, seed=1), which is Python in the shell too

@@ -22,6 +22,7 @@ import pytest
 
 from dpaudit import Verdict, check
 from dpaudit.audit.errors import DatasetError, MechanismError, OptionError
+from dpaudit.audit.sampling.object_identity import provenance_of
 from dpaudit.mechanisms.adapters import Program, data_files
 from dpaudit.mechanisms.adapters import program as programs
 from dpaudit.mechanisms.adapters.data_files import content_of, dataset_in, output_in
@@ -371,3 +372,12 @@ def test_a_program_with_the_same_noise_in_every_run_is_noticed():
     program = Program(["awk", "-v", "seed=7", "-v", "scale=1", COUNT, "{input.csv}"], name="count.awk")
     result = check(program, {"age": [1, 2]}, {"age": [1]}, claim=1.0, adjacency="add-remove", runs=60)
     assert result.next_step == "draw new noise in every run, not from a fixed seed"
+
+
+def test_the_fingerprint_in_results_is_that_of_the_program(tmp_path):
+    script = tmp_path / "box.awk"
+    prints = []
+    for scale in (1, 2, 2):
+        script.write_text(f"END {{ print {scale} * NR }}")
+        prints.append(provenance_of(Program(["awk", "-f", str(script), "{input.csv}"])).fingerprint)
+    assert prints[0] != prints[1] == prints[2]

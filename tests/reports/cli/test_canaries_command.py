@@ -49,9 +49,9 @@ def test_it_audits_as_the_library_does(run):
     (entry,) = suite.entries
     assert entry.name == "run 1"
     assert entry.result == check_canaries(SHOWN, INCLUDED, claim=entry.result.claim, name="run 1")
-    # Results of the same name are replaced, as is said, and those of another name are not.
+    # Earlier results of the same name are kept beside the new ones, and those of another name are not touched.
     _, out, _ = run("scores.csv", "--epsilon", "0.6", "--out", "found", "--name", "run 1")
-    assert "results: found/results.json (replaces the earlier results of this name)\n" in out
+    assert "results: found/results.json (the earlier results of this name are now results-1.json)\n" in out
     code, out, error = run("scores.csv", "--epsilon", "0.5", "--out", "found", "--name", "run 2")
     assert (code, out) == (2, "")
     assert "found/results.json holds other results, 'Audit of run 1', which would be lost; name another" in error
