@@ -473,10 +473,12 @@ def _notes(guesses: CanaryGuesses, draws: CanaryDraws, bound: float) -> tuple[st
     tails = bdtr(right, numbers, guesses.prior)
     worst = int(tails.argmin())
     if tails[worst] * len(numbers) > _CHANCE:
-        useless = (
-            "no number of guesses was correct more often than by chance; are these the scores of this training, in "
+        if bound > 0.0:
+            return ()
+        return (
+            "no number of guesses was correct more often than by chance; are these the scores of this training, in the "
+            "order of the inclusion bits?",
         )
-        return () if bound > 0.0 else (f"{useless}the order of the inclusion bits?",)
     return (
         f"{right[worst]:,} of {numbers[worst]:,} guesses were correct, far fewer than by chance. Pass scores that are "
         "large for canaries that seem to be in, such as minus the loss. An audit of the same inclusion bits with other "

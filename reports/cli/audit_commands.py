@@ -290,13 +290,18 @@ def _saved(suite: Suite, folder: Path, shown: Path) -> list[str]:
     from ...audit.records.json_codec import save
 
     suite = replace(suite, environment=environment_of_command())
-    earlier, kept = folder / "results.json", ""
-    if earlier.exists():
+    target, kept = folder / "results.json", ""
+    if target.exists():
         kept = next(f"results-{number}.json" for number in count(1) if not (folder / f"results-{number}.json").exists())
-        earlier.rename(folder / kept)
-        kept = f" (the earlier results of this name are now {kept})"
-    save(suite, folder / "results.json")
-    return [f"results: {shown / 'results.json'}{kept}", *write_reports(suite, folder, shown=shown)]
+        target.rename(folder / kept)
+    try:
+        save(suite, target)
+    except BaseException:
+        if kept:
+            (folder / kept).rename(target)
+        raise
+    told = f" (the earlier results of this name are now {kept})" if kept else ""
+    return [f"results: {shown / 'results.json'}{told}", *write_reports(suite, folder, shown=shown)]
 
 
 def _title(name: str) -> str:

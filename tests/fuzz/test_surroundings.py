@@ -172,7 +172,7 @@ def test_a_report_is_written_whole_or_not_at_all(monkeypatch, yard):
     assert "continue with the same command and --resume" in complaint
     assert (yard.out / "a" / "report.html").read_bytes() == before
     assert sorted(path.name for path in (yard.out / "a").iterdir()) == sorted(
-        [FILE, "report.html", "report.md", "results.json"]
+        [FILE, "report.html", "report.md", "results-1.json", "results.json"]
     )
     assert run(monkeypatch, (*words, "--resume"))[0] == 0
     assert not (yard.out / "a" / FILE).exists()
