@@ -127,6 +127,8 @@ _PARTS = (
 def is_call(text: str) -> bool:
     """Return whether a text is one call of a function of the library, which holds constants, names and constructors.
 
+    It is on one line and without a comment, as the call is printed for a reader to paste.
+
     Examples
     --------
     >>> is_call("check(noisy, x, y, claim=ApproxDP(1.0, 1e-05))"), is_call("check(exec('…'), x, y)"), is_call("exec(x)")
@@ -141,7 +143,9 @@ def is_call(text: str) -> bool:
         return False
     called, *inner = (node.func.id if isinstance(node.func, ast.Name) else "" for node in nodes)
     is_known = called.startswith("check_") or called in ("check", "find_worst_pair")
-    return is_known and all(name == "float" or name[:1].isupper() for name in inner)
+    names = [getattr(node, "id", None) or getattr(node, "arg", None) or "" for node in ast.walk(tree)]
+    is_plain = text == ast.unparse(tree) and not any(name.startswith("__") for name in names)
+    return is_known and is_plain and all(name == "float" or name[:1].isupper() for name in inner)
 
 
 def _record(result: Any, function: str, given: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:

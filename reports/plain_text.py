@@ -256,9 +256,14 @@ def found(result: Checked) -> str:
     return f"{symbol(claim.parameter_name)} {sign.replace('>=', '≥')} {shown}{per_step}"
 
 
-def printed_lines(result: Result, limit: int) -> list[str]:
-    """The lines of a printed result, with its headline and details cut to `limit` characters each."""
-    short = verdict_text(visible(result.headline, limit), [visible(detail, limit) for detail in result.details])
+def printed_lines(result: Result, limit: int, *, unnamed: str = "", is_replayed: bool = False) -> list[str]:
+    """The lines of a printed result, with its headline and details cut to `limit` characters each.
+
+    Left out are the name `unnamed`, and of a result whose replay is told beside it the advice to make one.
+    """
+    headline = result.headline.replace(f"  {unnamed}: ", ": ", 1) if unnamed else result.headline
+    details = [one for one in result.details if not (is_replayed and one.startswith("next: replay("))]
+    short = verdict_text(visible(headline, limit), [visible(detail, limit) for detail in details])
     return [*short.splitlines(), *(visible(line, limit) for line in lines_below(result))]
 
 

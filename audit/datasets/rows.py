@@ -173,10 +173,12 @@ def as_rows(dataset: Any) -> Any:
     is_array = isinstance(dataset, np.ndarray) and dataset.ndim >= 1
     is_collection = isinstance(dataset, (Sequence, set, frozenset, Counter)) and not isinstance(dataset, (str, bytes))
     if not (is_array or is_collection or is_frame(dataset)):
+        is_domain = hasattr(type(dataset), "lists_values")  # a `Domain`, whose module imports this one
+        asked = "is x or y missing? Otherwise " * (dataset is None) + "pass a domain to find_worst_pair; " * is_domain
         raise DatasetError(
-            f"a dataset of type {type(dataset).__name__} has no rows to compare; use a list, an array, a data frame, a "
-            "dictionary of columns of equal length, or an adjacency for values such as Within or Local (for graphs, "
-            "EdgeNeighbours or NodeNeighbours).",
+            f"a dataset of type {type(dataset).__name__} has no rows to compare; {asked}use a list, an array, a data "
+            "frame, a dictionary of columns of equal length, or an adjacency for values such as Within or Local (for "
+            "graphs, EdgeNeighbours or NodeNeighbours).",
             type=type(dataset).__name__,
         )
     return dataset

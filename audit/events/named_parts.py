@@ -32,6 +32,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import MechanismError, described
+from ..printing import counted
 
 EXACT = 1 << 53
 """The largest size up to which doubles hold every whole number."""
@@ -688,8 +689,8 @@ def arrays_of(columns: Entries, size: int, name: str) -> dict[Any, Array]:
         if array.shape[:1] != (size,) or array.ndim > 2:
             raise refusal(
                 name,
-                f"a column {label!r} of shape {array.shape} when asked for {size} outputs; return one value for each "
-                "run in each column.",
+                f"a column {label!r} of shape {array.shape} when asked for {counted(size, 'output')}; return one value "
+                "for each run in each column.",
                 column=label,
                 shape=array.shape,
             )
@@ -767,6 +768,7 @@ def unevaluated(output: Any) -> str:
 
 def refuse_unevaluated(output: Any, name: str, size: int | None = None) -> None:
     """Raise a `MechanismError` for an output that is not a value yet, and for None in place of `size` outputs."""
-    said = "" if output is not None or size is None else f"None when asked for {size} outputs; is a return missing?"
+    is_none = output is None and size is not None
+    said = f"None when asked for {counted(size or 0, 'output')}; is a return missing?" if is_none else ""
     if said := said or unevaluated(output):
         raise refusal(name, said)

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import described
+from ..printing import counted
 from .named_parts import (
     Entries,
     Mark,
@@ -77,8 +78,8 @@ def as_outputs(raw: Any, size: int, name: str, form: Form | None = None) -> Outp
         if raw.shape[:1] != (size,):
             raise refusal(
                 name,
-                f"an array of shape {raw.shape} when asked for {size} outputs; return one output for each run: shape "
-                f"({size},) or ({size}, n_coords).",
+                f"an array of shape {raw.shape} when asked for {counted(size, 'output')}; return one output for each "
+                f"run: shape ({size},) or ({size}, n_coords).",
                 shape=raw.shape,
                 size=size,
             )
@@ -95,10 +96,10 @@ def as_outputs(raw: Any, size: int, name: str, form: Form | None = None) -> Outp
         raw = raw.tolist()
     elif isinstance(raw, (str, bytes)) or not _is_sequence(raw):
         refuse_unevaluated(raw, name, size)
-        said = f"{type(raw).__name__} when asked for {size} outputs; return an array or a list with one output for each"
-        raise refusal(name, f"{said} run.", size=size)
+        said = f"{type(raw).__name__} when asked for {counted(size, 'output')}; return an array or a list with one"
+        raise refusal(name, f"{said} output for each run.", size=size)
     if len(raw) != size:
-        said = f"{len(raw)} outputs when asked for {size}; return one output for each run."
+        said = f"{counted(len(raw), 'output')} when asked for {size}; return one output for each run."
         raise refusal(name, said, returned=len(raw), size=size)
     return packed(list(raw) if are_plain(raw) else [plain_output(output, name) for output in raw], form)
 

@@ -22,22 +22,24 @@ from ..results.canary_result import CanaryResult
 from ..results.statement_result import StatementResult
 from ..results.verdict import Verdict
 from .json_codec import told_apart
-from .suite import Checked, Entry, Recount, Suite
+from .suite import Checked, Entry, Recount, SideCheck, Suite
 
 ANOTHER_PAIR = "the search found another pair of datasets, so counts are not compared"
 """Why the counts of two searches are not compared; not a failure, because each audit is valid for its pair."""
 
 _DEPENDENT = "runs were not independent (a health check failed), so counts are not compared"
 _FEWER = 0.99  # of the runs before
+_NO_CHECK = "the check is missing; if the current file is a baseline of pytest, which holds audits alone, use a report"
+_FOUND = ("EXCESS", "DIFFERENT", "REFUTED")  # verdicts of other checks that say that something is wrong
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """An audit before and after."""
+    """An audit, or another check, before and after."""
 
     name: str
-    before: Entry | None  # None if the audit is missing
-    after: Entry | None
+    before: Entry | SideCheck | None  # None if it is missing
+    after: Entry | SideCheck | None
     changes: tuple[str, ...] = ()  # changes for the worse or in need of attention
     notes: tuple[str, ...] = ()  # other remarks
     # P-value of "the event's probabilities and the forms of the outputs are unchanged", adjusted for the number of
@@ -53,15 +55,30 @@ class Comparison:
 def compare(
     before: Suite, after: Suite, *, alpha: float = 1e-5, today: datetime.date | None = None
 ) -> tuple[Comparison, ...]:
-    """Compare every audit of two records; audits of the first record come first.
+    """Compare every audit of two records, and then every other check; those of the first record come first.
 
     Counts of an unchanged mechanism are called different with probability at most `alpha`. Different counts from one
     random stream have no p-value; they are listed as a change with a remedy. Settings and verdicts are compared
-    exactly, and acceptances on the given day. Records need recounts, as baselines of the pytest plugin have.
+    exactly, and acceptances on the given day. Records need recounts, as baselines of the pytest plugin have. Of replays
+    and other checks, verdicts and claims are compared.
     """
     alpha, today = check_alpha(alpha), today or datetime.date.today()
     old, new = (dict(zip(told_apart(suite), suite.entries, strict=True)) for suite in (before, after))
-    return tuple(_compared(name, old.get(name), new.get(name), alpha, today) for name in dict.fromkeys([*old, *new]))
+    found = [_compared(name, old.get(name), new.get(name), alpha, today) for name in dict.fromkeys([*old, *new])]
+    was, now = ({(check.kind, check.name): check for check in suite.checks} for suite in (before, after))
+    return (*found, *(_of_a_check(key[1], was.get(key), now.get(key)) for key in dict.fromkeys([*was, *now])))
+
+
+def _of_a_check(name: str, was: SideCheck | None, now: SideCheck | None) -> Comparison:
+    if now is None:
+        return Comparison(name=name, before=was, after=None, not_compared=_NO_CHECK)
+    if was is None:
+        if now.verdict in _FOUND and not now.is_expected:
+            return Comparison(name=name, before=None, after=now, changes=(f"new, and {now.word}",))
+        return Comparison(name=name, before=None, after=now, notes=("new: it was not recorded before",))
+    sides = (("verdict", was.word, now.word), ("claim", was.claim or "none", now.claim or "none"))
+    changes = [f"the {what} was {old} and is {new}" for what, old, new in sides if old != new]
+    return Comparison(name=name, before=was, after=now, changes=tuple(changes))
 
 
 def _compared(name: str, before: Entry | None, after: Entry | None, alpha: float, today: datetime.date) -> Comparison:

@@ -267,7 +267,9 @@ def save(results: Suite | Result | Mapping[str, Any] | Sequence[Any], path: AnyP
     Notes
     -----
     The file holds all fields of the results, with seeds and versions, so that equal results are read again; verdicts
-    and sentences are derived from them. Its JSON schema is docs/results.schema.json.
+    and sentences are derived from them. Its JSON schema is docs/results.schema.json. Audits hold no rows unless
+    `keep_datasets` asks for them, but a replay holds by how much the input of each call moved, which may be a value of
+    the row in which the datasets differ.
 
     Examples
     --------

@@ -14,10 +14,11 @@ from ..events.events import Event
 from ..extras import require
 from ..inference.event_test import Counts
 from ..inference.multiplicity import holm
-from ..printing import rounded_down, rounded_up
+from ..options import check_fields
+from ..printing import rounded_down, rounded_up, shorten
 from ..results.audit_result import AuditResult, ClaimResult
 from ..results.canary_result import CanaryResult
-from ..results.equivalence_result import EquivalenceResult
+from ..results.equivalence_result import Equivalence, EquivalenceResult
 from ..results.result import Result
 from ..results.statement_result import StatementResult
 from ..results.verdict import Verdict, least_beside
@@ -140,6 +141,21 @@ class ReplayTable:
     n_calls: int  # all calls
     remarks: tuple[str, ...]  # findings about the whole run, and why the calls do not bound the loss
 
+    def __post_init__(self) -> None:
+        check_fields(self, RecordError)
+        if self.seed < 0 or self.n_calls < len(self.rows):
+            given = f"seed={self.seed} with n_calls={self.n_calls} and {len(self.rows)} rows cannot be"
+            raise RecordError(f"{given}; use a seed >= 0 and no more rows than calls.")
+
+
+_WORDS = {
+    # The words of `ReplayVerdict`, whose module imports this one.
+    "replay": {"EXCESS": "excess", "BOUNDED": "bounded on this path", "UNDETERMINED": "undetermined"},
+    "equivalence": {each.name: each.value for each in Equivalence},
+    "sensitivity": {each.name: each.value for each in Verdict},
+}
+"""The verdicts of each kind of `SideCheck`, and how they are printed."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SideCheck:
@@ -151,12 +167,10 @@ class SideCheck:
         Name in the suite; "replay", "equivalence" or "sensitivity"; what was checked.
     verdict : str
         The name of its verdict, such as "EXCESS".
-    word : str
-        The verdict as it is printed, such as "excess".
     claim, found : str
         What was claimed, and the number found, such as "loss 2"; empty if there is none.
     lines : tuple of str
-        The sentences of the printed result.
+        The sentences of the printed result, at least one.
     seed : int
     alpha : float
         0 for a check that is not random.
@@ -170,7 +184,6 @@ class SideCheck:
     kind: str
     subject: str
     verdict: str
-    word: str
     claim: str
     found: str
     lines: tuple[str, ...]
@@ -178,6 +191,25 @@ class SideCheck:
     alpha: float = 0.0
     replay: ReplayTable | None = None
     is_expected: bool = False
+
+    def __post_init__(self) -> None:
+        check_fields(self, RecordError)
+        known = _WORDS.get(self.kind, {})
+        for name, is_possible, way_out in (
+            ("kind", known, f"use {' or '.join(_WORDS)}"),
+            ("verdict", self.verdict in known, f"use {' or '.join(known)}"),
+            ("lines", self.lines, "use at least one sentence"),
+            ("seed", self.seed >= 0, "use a whole number >= 0"),
+            ("alpha", 0.0 <= self.alpha < 1.0, "use 0 <= alpha < 1"),
+        ):
+            if not is_possible:
+                value = getattr(self, name)
+                raise RecordError(f"{name}={shorten(value)} of a check is impossible; {way_out}.", **{name: value})
+
+    @property
+    def word(self) -> str:
+        """The verdict as it is printed, such as "excess"."""
+        return _WORDS[self.kind][self.verdict]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -427,8 +459,7 @@ _OF_VERSIONS = ("old", "new", "dataset", "margin", "lower", "upper", "estimate",
 def side_check(name: str, result: Any, *, is_expected: bool = False) -> SideCheck:
     """Return what a suite keeps of a replay, a comparison of two versions or a search for a sensitivity."""
     common: dict[str, Any] = {
-        "name": name, "verdict": result.verdict.name, "word": result.verdict.value, "seed": result.seed,
-        "is_expected": is_expected,
+        "name": name, "verdict": result.verdict.name, "seed": result.seed, "is_expected": is_expected,
         "lines": (result.headline, *result.details) if isinstance(result, Result) else tuple(str(result).splitlines()),
     }  # fmt: skip
     if isinstance(result, EquivalenceResult):

@@ -523,7 +523,7 @@ class AuditResult(ClaimResult):
             return self._remedy
         if not any(note.endswith(NO_NOISE) for note in self.notes):
             return self._replay
-        given = ", from the argument rng" if self._replay else ""
+        given = ", from a parameter rng" if self._replay else ""
         return "; ".join(filter(None, (f"draw new noise in every run{given}, not from a fixed seed", self._replay)))
 
     @property

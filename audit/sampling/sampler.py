@@ -433,9 +433,12 @@ def as_sampler(mechanism: Any, name: str | None = None) -> Sampler:
     known = {_SIZE, *generators[:1]} & names
     if not takes_dataset or needed - known:
         shown = ", ".join(map(str, parameters))
+        seeds = [each for each in sorted(needed - known) if "seed" in each]
+        from_rng = f"; for a seed: lambda rows, rng: {label}(rows, {seeds[0]}=rng.integers(2**63))" if seeds else ""
         raise MechanismError(
             f"{label} takes ({shown}); use the parameters (dataset), (dataset, rng) or (dataset, size, rng), the last "
-            f"two under these names (or {', '.join(_GENERATORS[1:])} for rng); bind others with functools.partial.",
+            f"two under these names (or {', '.join(_GENERATORS[1:])} for rng); bind others with functools.partial"
+            f"{from_rng}.",
             mechanism=label,
             parameters=shown,
         )

@@ -676,10 +676,10 @@ class GraphPairs(PairSource):
 
 
 _NEIGHBOURS: dict[type[Domain], str] = {
-    Answers: "Within (or Local, for any two)",
-    Rows: "AddRemove, Replace or UserLevel",
-    Graphs: "EdgeNeighbours or NodeNeighbours",
-    Tables: "AddRemove or Replace",
+    Answers: '"l1", "l2", "linf" or Within(…), or "local" for any two',
+    Rows: '"add-remove", "replace" or UserLevel(…)',
+    Graphs: '"edge" or "node"',
+    Tables: '"add-remove" or "replace"',
 }
 
 
@@ -711,8 +711,8 @@ def pairs_of(domain: Any, adjacency: Adjacency | None, distance: float, seed: in
 
 def _of_domain(domain: Domain, adjacency: Adjacency | None, distance: float) -> PairSource:
     if adjacency is None:
-        way_out = _NEIGHBOURS.get(type(domain), "Local")
-        raise AdjacencyError(f"adjacency=None does not define neighbours; use {way_out}.", adjacency=None)
+        way_out = _NEIGHBOURS.get(type(domain), '"local"')
+        raise AdjacencyError(f"adjacency=None does not define neighbours; pass adjacency={way_out}.", adjacency=None)
     match domain, adjacency:
         case Answers(), Within(norm=norm, radius=radius):
             return AnswerPairs(domain, norm, radius * distance)

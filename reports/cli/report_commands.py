@@ -100,10 +100,10 @@ def compare(
     """Changes between two files of results, by a test on the counts of the earlier events.
 
     The counts come from `pytest --dp-audit-save=…` for the earlier file, and from `pytest --dp-audit-compare=…
-    --dp-audit-save=…` for the current file; audits without such counts are not compared. Exit status 1 for any change
-    of counts, claims or pairs, fewer runs, missing audits or expired acceptances of findings; otherwise 3 if an audit
-    could not be compared, and 0 if all are unchanged. --html and --markdown write the current report with a section on
-    the changes.
+    --dp-audit-save=…` for the current file; audits without such counts are not compared. Of replays and other checks,
+    verdicts and claims are compared. Exit status 1 for any change of verdicts, counts, claims or pairs, fewer runs,
+    missing audits or expired acceptances of findings; otherwise 3 if an audit or another check could not be compared,
+    and 0 if all are unchanged. --html and --markdown write the current report with a section on the changes.
 
     Example: `dpaudit compare dp_audit_baselines/main.json dp_audit_baselines/branch.json`
     """

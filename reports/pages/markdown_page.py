@@ -80,7 +80,7 @@ def markdown(suite: Suite, *, comparisons: Sequence[Comparison] = (), today: dat
             if entry.result.verdict is not Verdict.NOT_REFUTED or not entry.is_met
         ],
         "Replays and comparisons": [
-            f"- **{escaped(check.name, 80)}** ({check.kind}): "
+            f"- **{escaped(check.name, 80)}** ({escaped(check.kind)}): "
             f"{_said('; '.join(filter(None, (plain.outcome(check), check.claim, check.found))))}"
             + (_replay(check.replay) if check.replay else "".join(f"\n  - {_said(line)}" for line in check.lines))
             for check in suite.checks

@@ -52,16 +52,20 @@ def comparison_table(comparisons: Sequence[Comparison]) -> Table:
 
 
 def numbers_of(comparisons: Sequence[Comparison]) -> str:
-    """Count the audits, those that changed and those that could not be compared."""
+    """Count the audits, other checks, those that changed and those that could not be compared."""
     changed, missed = sum(one.has_changed for one in comparisons), sum(bool(one.not_compared) for one in comparisons)
-    said = f"{counted(len(comparisons), 'audit')}, {changed:,} changed"
+    others = sum(isinstance(one.before or one.after, SideCheck) for one in comparisons)
+    also = f" and {counted(others, 'other check')}" if others else ""
+    said = f"{counted(len(comparisons) - others, 'audit')}{also}, {changed:,} changed"
     return f"{said}, {missed:,} not compared" if missed else said
 
 
-def side_of(entry: Entry | None) -> list[str]:
+def side_of(entry: Entry | SideCheck | None) -> list[str]:
     """Verdict, bound, claim and runs before or after; "–" where the audit is missing."""
     if entry is None:
         return ["–"]
+    if isinstance(entry, SideCheck):
+        return [plain.outcome(entry), *(plain.visible(text, 100) for text in (entry.found, entry.claim) if text)]
     result = entry.result
     words = [plain.visible(plain.found(result)), plain.visible(plain.stated(result), 100)]
     return [plain.marked(result.verdict), *words, plain.size(result, " runs")]
@@ -219,10 +223,17 @@ def remarks(entries: Sequence[Entry]) -> list[str]:
                 f"marker, and in the file of a baseline): {plain.prose(str(entry.accepted))}"
             )
     if others := leaking[1:]:
-        named = ", ".join(others[:_NAMED]) + ", …" * (len(others) > _NAMED)
         leaks = "has a floating-point leak" if len(others) == 1 else "have floating-point leaks"
-        said.append(f"WARNING {counted(len(others), 'more audit')} {leaks}: {named}")
+        said.append(f"WARNING {counted(len(others), 'more audit')} {leaks}: {_listed(others)}")
+    results = [(_short(entry.name), entry.result) for entry in entries]
+    if own := [name for name, each in results if isinstance(each, AuditResult) and not each.is_reproducible]:
+        what = "as the seed does not fix all randomness, so the bounds differ from session to session"
+        said.append(f"note not reproducible, {what} (draw from the parameter rng): {_listed(own)}")
     return said
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:_NAMED]) + ", …" * (len(names) > _NAMED)
 
 
 def _short(name: str) -> str:

@@ -35,7 +35,7 @@ from ...audit.procedures.check import check
 from ...audit.procedures.count_again import recount
 from ...audit.records.baseline_comparison import ANOTHER_PAIR, Comparison, compare
 from ...audit.records.json_codec import is_storable
-from ...audit.records.suite import Accepted, Entry, Recount, ReplayTable, Suite, side_check
+from ...audit.records.suite import Accepted, Entry, Recount, Suite, side_check
 from ...audit.replay.replay import replay
 from ...audit.replay.replay_result import ReplayResult, ReplayVerdict
 from ...audit.results.audit_result import AuditResult
@@ -75,8 +75,11 @@ class Case:
     search: WorstPair | None
 
 
-def failure_message(entry: Entry, case: Case, settings: Settings, script: str | None) -> str:
-    """Return the failure message of an audit that is refuted or inconclusive."""
+def failure_message(entry: Entry, case: Case, settings: Settings, script: str | None, *, is_replayed: bool) -> str:
+    """Return the failure message of an audit that is refuted or inconclusive.
+
+    The name of the audit, which a lambda has for want of its own, is left out: pytest prints it before the message.
+    """
     result = entry.result
     told: list[tuple[str, str]] = []  # what is empty is left out; what has no name belongs to the line before
     meaning = ("", "")
@@ -119,7 +122,9 @@ def failure_message(entry: Entry, case: Case, settings: Settings, script: str | 
     if script is None and isinstance(result, AuditResult) and result.is_refuted:
         script = "--dp-audit-scripts=DIR writes a script that shows the violation with numpy alone"
     told.append(("script", script or ""))
-    return "\n".join([*printed_lines(result, 1_000), *(f"  {name:<10} {text}" for name, text in told if text)])
+    unnamed = one_line(entry.name, 100) if case.options.get("name") == one_line(entry.name, 100) else ""
+    printed = printed_lines(result, 1_000, unnamed=unnamed, is_replayed=is_replayed)
+    return "\n".join([*printed, *(f"  {name:<10} {text}" for name, text in told if text)])
 
 
 def change_message(change: Comparison, baseline: str) -> str:
@@ -284,9 +289,14 @@ class DPAudit:
         with self._audit(mechanism, (x, y), {"claim": claim, "neighbours": neighbours, **options}) as label:
             started, expected = now(), self._expectation(expect)
             refuse_unknown({**self._marked, **options}, "dp_audit", "expect", "neighbours", *_OF_SEARCHES)
-            if (neighbours is None) == (x is None and y is None):
-                what = ", or neighbours= to search for a pair" if neighbours is None else " or neighbours=, not both"
-                raise OptionError(f"the audit needs a pair of datasets; pass x and y{what}.")
+            if isinstance(x, Domain):
+                raise OptionError(f"x={shorten(x)} is a domain of datasets; pass it as neighbours=, not as x.")
+            missing = " and ".join(side for side, dataset in (("x", x), ("y", y)) if dataset is None)
+            if neighbours is not None and missing != "x and y":
+                raise OptionError("the audit needs a pair of datasets; pass x and y or neighbours=, not both.")
+            if neighbours is None and missing:
+                way_out = f"pass x and y, or neighbours= to search for a pair (missing: {missing})"
+                raise OptionError(f"the audit needs a pair of datasets; {way_out}.")
             options = self._begin(label, options)
             if getattr(mechanism, "__name__", "") == "<lambda>":  # no name of its own
                 options.setdefault("name", one_line(label, 100))
@@ -518,14 +528,16 @@ class DPAudit:
         is_news = entry.result.is_refuted and not entry.is_excused(datetime.date.today())
         is_bad, messages = is_news or entry.result.verdict is Verdict.INCONCLUSIVE, list[str]()
         if is_bad if entry.expected is None else not entry.is_met:
-            message = failure_message(entry, case, self._session.settings, self._script(entry, case))
-            messages.append(f"{_instead_of(entry.expected)}{message}")
             has_pair = case.x is not None or case.y is not None
             is_open = entry.expected is None and is_news and has_pair
+            settings, is_asked, text, found = self._session.settings, self._session.explain, "", None
             if is_open and isinstance(entry.result, AuditResult):
-                text, table = _explanation(case, entry.result, self._session.settings, is_asked=self._session.explain)
-                messages[-1] += text
-                self._session.entries[entry.name] = entry = replace(entry, replay=table)
+                text, found = _explanation(case, entry.result, settings, is_asked=is_asked)
+            if found is not None and is_asked:
+                self._session.entries[entry.name] = entry = replace(entry, replay=found.tabulated())
+            script, is_replayed = self._script(entry, case), found is not None
+            message = failure_message(entry, case, settings, script, is_replayed=is_replayed)
+            messages.append(f"{_instead_of(entry.expected)}{message}{text}")
         if self._session.compare is not None:
             messages += self._compared(before, entry)
         if messages:
@@ -584,8 +596,8 @@ def _words(value: Any) -> str:
 
 def _explanation(
     case: Case, result: AuditResult, settings: Settings, *, is_asked: bool
-) -> tuple[str, ReplayTable | None]:
-    """Return the lines of a failure message on a replay of the pair, and if one was asked for its table for the report.
+) -> tuple[str, ReplayResult | None]:
+    """Return the lines of a failure message on a replay of the pair, and the replay if one was made.
 
     Without the flag it is made where the audit ran in this process and may print what it found of the rows. A refuted
     audit stops early: with its replay it takes no longer than one that passes, or twice its own time.
@@ -594,8 +606,9 @@ def _explanation(
     if not is_asked:
         if not result.next_step.startswith("replay("):
             return "", None
-        if case.options["jobs"] != 1 or case.options.get("keep_datasets") is False:
-            return f"\n  replay     {_FLAG} replays the pair, and names the line", None
+        if (jobs := case.options["jobs"]) != 1 or case.options.get("keep_datasets") is False:
+            why = "keep_datasets=False" if jobs == 1 else f"jobs={jobs}"
+            return f"\n  replay     not made with {why}; {_FLAG} replays the pair, and names the line", None
         importlib.import_module("scipy.stats")  # takes a second, which says nothing of the mechanism
         asked = max((case.options.get("runs") or settings.runs) / max(result.runs, 1), 1.0)
         seconds = min(asked * max(result.environment["seconds"], 1e-3), case.options.get("seconds") or math.inf)
@@ -623,7 +636,7 @@ def _explanation(
     elif is_asked and found.verdict is ReplayVerdict.BOUNDED:
         lines.append(_BOUNDED)
     text = "\n             ".join(visible(line, 1_000) for line in lines)
-    return f"\n  replay     {text}", found.tabulated() if is_asked else None
+    return f"\n  replay     {text}", found
 
 
 def _acceptance(marked: Mapping[str, Any]) -> Accepted | None:

@@ -259,17 +259,24 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 
 def _end_in_the_test(error: BaseException, traceback: TracebackType | None) -> None:
-    """Cut the last frames, those within the library, if the library raised the error on purpose.
+    """Cut the last frames, those within the library, if the library raised the error on purpose, and such a cause.
 
     Other errors keep every frame: they come from the mechanism, or are bugs.
     """
-    last = None
+    if not isinstance(error, AuditError):
+        return
+    if outside := [step for step, is_own in _steps(traceback) if not is_own]:
+        outside[-1].tb_next = None
+    cause = error.__cause__  # the message says what it was
+    if cause is not None and cause.__cause__ is None and any(own for _, own in [*_steps(cause.__traceback__)][-1:]):
+        error.__cause__ = None
+
+
+def _steps(traceback: TracebackType | None) -> Iterator[tuple[TracebackType, bool]]:
+    """The frames, the innermost last, and whether each is of the library."""
     while traceback is not None:
-        if traceback.tb_frame.f_globals.get("__name__", "").partition(".")[0] != _PACKAGE:
-            last = traceback
+        yield traceback, traceback.tb_frame.f_globals.get("__name__", "").partition(".")[0] == _PACKAGE
         traceback = traceback.tb_next
-    if last is not None and isinstance(error, AuditError):
-        last.tb_next = None
 
 
 def pytest_report_collectionfinish(config: pytest.Config) -> list[str]:

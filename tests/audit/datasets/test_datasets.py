@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpaudit import AddRemove, check
+from dpaudit import AddRemove, Rows, check
 from dpaudit.audit.datasets.contents import Kept, hold_the_same
 from dpaudit.audit.datasets.description import difference, notes_on_texts, summarise
 from dpaudit.audit.datasets.rows import rows_apart, rows_of
@@ -227,3 +227,12 @@ def test_texts_of_numbers_are_noted():
         assert "texts of numbers" in note
     for x, y in ((["1"], ["one"]), ([], []), ([1.5], [2.5]), ({"a": "1"}, {"a": "2"}), (["nan"], ["inf"])):
         assert notes_on_texts(x, y) == ()
+
+
+@pytest.mark.parametrize(
+    ("dataset", "words"),
+    [(None, "is x or y missing"), (Rows((0, 1)), "pass a domain to find_worst_pair; use"), (3, "use a list")],
+)
+def test_what_is_meant_by_a_dataset_without_rows(dataset, words):
+    with pytest.raises(DatasetError, match=f"has no rows to compare; {words}"):
+        rows_of(dataset)

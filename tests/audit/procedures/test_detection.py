@@ -75,7 +75,7 @@ def test_noise_from_a_fixed_seed_is_refuted_in_every_form_of_mechanism(mechanism
     result = check(mechanism, 0, 1, claim=PureDP(1.0), runs=2_000, jobs=1, sequential=sequential)
     assert result.verdict is Verdict.REFUTED
     assert any(note.endswith("no noise is added, or it is drawn from a fixed seed") for note in result.notes)
-    assert result.next_step.startswith("draw new noise in every run, from the argument rng, not from a fixed seed; ")
+    assert result.next_step.startswith("draw new noise in every run, from a parameter rng, not from a fixed seed; ")
     is_called_once = hasattr(mechanism, "sample") or "size" in mechanism.__code__.co_varnames
     assert is_called_once == any("each run was drawn by a call with size=1" in note for note in result.notes)
 

@@ -16,7 +16,7 @@ from dpaudit.audit.health.findings import Finding, HealthCheck
 from dpaudit.audit.procedures.count_again import recount
 from dpaudit.audit.records.baseline_comparison import ANOTHER_PAIR, compare
 from dpaudit.audit.records.json_codec import is_storable
-from dpaudit.audit.records.suite import Accepted
+from dpaudit.audit.records.suite import Accepted, SideCheck
 from dpaudit.audit.results.statement_result import Point
 from dpaudit.results import Entry, Suite
 
@@ -228,3 +228,28 @@ def test_a_recount_is_of_runs_of_its_own():
         recount(laplace(1.0), X, Y, "output > 1", stream="one")
     with pytest.raises(OptionError, match="does not name a stream"):
         recount(laplace(1.0), X, Y, UPPER, stream="")
+
+
+def check_of(verdict="BOUNDED", name="r", **changes):
+    told = {"kind": "replay", "subject": "f", "claim": "1-DP", "found": "loss 1", "lines": ("said",), "seed": 1}
+    return SideCheck(name=name, verdict=verdict, **{**told, **changes})
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "changes"),
+    [
+        (check_of(), check_of(), ()),
+        (check_of(), check_of("EXCESS"), ("the verdict was bounded on this path and is excess",)),
+        (check_of("EXCESS"), check_of(), ("the verdict was excess and is bounded on this path",)),
+        (check_of(), check_of(claim="2-DP"), ("the claim was 1-DP and is 2-DP",)),
+        (check_of(), None, ()),
+        (None, check_of(), ()),
+        (None, check_of("EXCESS"), ("new, and excess",)),
+        (None, check_of("EXCESS", is_expected=True), ()),
+    ],
+)
+def test_replays_and_other_checks_are_compared_by_verdict_and_claim(before, after, changes):
+    sides = (Suite(title="", entries=(), checks=(each,) if each else ()) for each in (before, after))
+    (found,) = compare(*sides)
+    assert found.changes == changes
+    assert (found.not_compared is not None) is (after is None)

@@ -11,6 +11,7 @@ import json
 import math
 import operator
 import os
+import re
 from fractions import Fraction
 from pathlib import Path
 
@@ -70,6 +71,7 @@ from dpaudit.audit.results.audit_result import (
 from dpaudit.audit.results.bin_result import BinCounts
 from dpaudit.audit.results.statement_result import Point, Series
 from dpaudit.audit.sampling.object_identity import Provenance
+from dpaudit.results import ReplayVerdict
 
 from .by_hand import AUDIT, CANARIES, stopped
 from .by_hand import STATEMENT as TWO_POINTS
@@ -116,7 +118,7 @@ SUITE = Suite(
     topics=(Topic(id="laplace", statement="s", source="Dwork"),), environment={"command": "dpaudit run"},
     checks=(
         SideCheck(
-            name="r", kind="replay", subject="f", verdict="EXCESS", word="excess", claim="1-DP", found="loss at most 2",
+            name="r", kind="replay", subject="f", verdict="EXCESS", claim="1-DP", found="loss at most 2",
             lines=("EXCESS",), seed=1, alpha=0.0, replay=ENTRY.replay, is_expected=True,
         ),
     ),
@@ -468,3 +470,39 @@ def test_replays_comparisons_and_sensitivities_are_kept_beside_audits(tmp_path):
     ]  # fmt: skip
     with pytest.raises(RecordError, match="results of type int cannot be saved"):
         save([results["replay"], 3], tmp_path / "no.json")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("kind", "[x](http://evil)", "use replay or equivalence or sensitivity."),
+        ("verdict", "FOO", "use EXCESS or BOUNDED or UNDETERMINED."),
+        ("verdict", "REFUTED", "use EXCESS or BOUNDED or UNDETERMINED."),
+        ("verdict", [], "has the wrong type"),
+        ("lines", [], "use at least one sentence."),
+        ("lines", [1], "has the wrong type"),
+        ("alpha", 7, "use 0 <= alpha < 1."),
+        ("seed", -3, "use a whole number >= 0."),
+    ],
+)
+def test_an_impossible_check_of_a_file_is_refused_by_name(name, value, said):
+    body = body_of(SUITE)
+    body["suite"]["checks"][0][name] = value
+    with pytest.raises(RecordError, match=rf"{name}=.*{re.escape(said)}"):
+        from_json(json.dumps(body))
+
+
+def test_an_impossible_replay_of_a_file_is_refused():
+    body = body_of(SUITE)
+    body["suite"]["checks"][0]["replay"]["n_calls"] = -5
+    with pytest.raises(RecordError, match="n_calls=-5"):
+        from_json(json.dumps(body))
+
+
+def test_the_word_of_a_verdict_follows_from_its_kind_whatever_the_file_says():
+    body = body_of(SUITE)
+    body["suite"]["checks"][0] |= {"word": "bounded"}
+    assert from_json(json.dumps(body)).checks[0].word == "excess"
+    assert {one.name: one.value for one in ReplayVerdict} == {
+        name: dataclasses.replace(SUITE.checks[0], verdict=name).word for name in ("EXCESS", "BOUNDED", "UNDETERMINED")
+    }

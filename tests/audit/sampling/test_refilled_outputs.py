@@ -237,9 +237,9 @@ def test_what_is_not_a_value_yet_is_refused_with_one_sentence_in_every_form(made
 
 
 def test_a_vectorised_mechanism_without_a_return_is_refused():
-    with pytest.raises(MechanismError, match="form returned None when asked for 1 outputs; is a return missing"):
+    with pytest.raises(MechanismError, match="form returned None when asked for 1 output; is a return missing"):
         check(lambda d, size, rng: None, 0, 1, claim=1.0, runs=200, jobs=1, name="form")
-    with pytest.raises(MechanismError, match="returned None when asked for 1 outputs; is a return missing"):
+    with pytest.raises(MechanismError, match="returned None when asked for 1 output; is a return missing"):
         replay(lambda d, size, rng: None, 0, 1, claim=1.0)
 
 

@@ -94,6 +94,7 @@ def test_builtins_and_others_get_what_they_take_alone(function, dataset, output)
     ("function", "message"),
     [
         (3, r"mechanism=3 cannot be run; use a function f\(dataset, rng\)"), (None, "mechanism=None cannot be run"),
+        (lambda rows, seed: 1, r"partial; for a seed: lambda rows, rng: .*\(rows, seed=rng.integers\(2\*\*63\)\)\.$"),
         (Adder, "cannot be run"), (str, "cannot be run"), (lambda: 1, r"takes \(\); use the parameters"),
         (lambda size, rng: 1, r"takes \(size, rng\)"), (lambda d, scale, rng: 1, r"takes \(d, scale, rng\)"),
         (lambda d, scale, size, rng: 1, r"takes \(d, scale, size, rng\)"),

@@ -13,6 +13,7 @@ import pytest
 from dpaudit import PureDP, check, load, save
 from dpaudit.audit.events.events import Intervals
 from dpaudit.audit.procedures.count_again import recount
+from dpaudit.audit.records.suite import SideCheck
 from dpaudit.results import Entry, Suite
 
 from ..examples import statement
@@ -129,6 +130,20 @@ def test_other_noise_and_what_is_missing(compared):
     assert "3 audits, 2 changed" in shown
     for words in ("Pr[output ≥ 1 | y] was", "the audit is missing", "new: it was not recorded before"):
         assert words in shown
+
+
+def test_a_replay_that_now_has_an_excess_is_a_change(run, tmp_path):
+    check = SideCheck(
+        name="r", kind="replay", subject="f", verdict="BOUNDED", claim="", found="loss 1", lines=("s",), seed=1
+    )
+    for name, now in (("a", check), ("b", replace(check, verdict="EXCESS", found="loss 2"))):
+        save(Suite(title="", entries=(), checks=(now,)), tmp_path / f"{name}.json")
+    code, shown, _ = run("compare", "a.json", "b.json", "--html", "--markdown", "--out", "r")
+    assert code == 1
+    for text in (shown, (tmp_path / "r" / "report.html").read_text(), (tmp_path / "r" / "report.md").read_text()):
+        assert "0 audits and 1 other check, 1 changed" in text
+        assert "bounded on this path and is excess" in " ".join(text.split())
+    assert run("compare", "a.json", "a.json")[0] == 0
 
 
 def test_what_cannot_be_compared_is_neither_changed_nor_a_pass(compared):

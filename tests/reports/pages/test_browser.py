@@ -107,7 +107,7 @@ def test_long_names_frames_and_replays_fit_too(browser, suite, tmp_path, width, 
     replayed = ReplayTable(sentence=row, seed=1, rows=(calls,), n_calls=3, remarks=(row,))
     checks = [
         SideCheck(
-            name=row, kind="replay", subject=row, verdict=verdict, word="excess", claim=row, found=row, seed=1,
+            name=row, kind="replay", subject=row, verdict=verdict, claim=row, found=row, seed=1,
             lines=(row,), replay=replayed,
         )
         for verdict in ("EXCESS", "UNDETERMINED", "BOUNDED")

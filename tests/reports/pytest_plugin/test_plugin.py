@@ -29,7 +29,6 @@ def test_a_broken_mechanism_fails_and_a_good_one_passes_with_seeds_that_follow_f
         "REFUTED  bad: epsilon ",
         "(99.999% confidence)",
         " incorrect guesses in ",
-        'next: replay(bad, x, y, claim=1, adjacency="add-remove") looks for the line that leaks',
         "claim      1-DP, add/remove one row, distance 1",
         " times on ",
         "1 row only in x",
@@ -69,6 +68,8 @@ CALLS = {
     ),
     "both": ("dp_audit(good, X, Y, neighbours=Rows(), claim=BAD[3])", "FAILED", "pass x and y or neighbours=, not"),
     "pair": ("dp_audit(good, claim=BAD[3])", "FAILED", "the audit needs a pair of datasets; pass x and y, or"),
+    "y": ("dp_audit(good, X, claim=BAD[3])", "FAILED", "to search for a pair (missing: y)."),
+    "domain": ("dp_audit(good, Rows(), claim=BAD[3])", "FAILED", "is a domain of datasets; pass it as neighbours="),
     "strategy": (
         """
         from hypothesis import strategies as st
