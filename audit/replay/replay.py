@@ -505,8 +505,8 @@ class _Outputs:
             return None
         on_x, on_y = found.matrix
         # A factor is the change of the output over a step of about its size, so both ends of it are rounded.
-        near = max(_EXACT, 8.0 * self._reruns.relative_rounding)
-        is_same = bool(np.all(np.abs(on_x - on_y) <= near * np.maximum(np.abs(on_x), np.abs(on_y))))
+        close = max(_EXACT, 8.0 * self._reruns.relative_rounding)
+        is_same = bool(np.all(np.abs(on_x - on_y) <= close * np.maximum(np.abs(on_x), np.abs(on_y))))
         if is_same and all(call.is_bare_noise for call in added.values()):
             shifts = _shifts({i: part[0] for i, part in found.factors.items()}, self.distance, self.slack)
             inferred = None if shifts is None else {i: _shifted(self.calls[i], each) for i, each in shifts.items()}
