@@ -142,10 +142,12 @@ class Interrupted(KeyboardInterrupt):
     known : str
         What is known so far.
     runs : int
-        Runs made, on all datasets together.
+        Runs of the whole call, on all datasets together: of worker processes those in finished chunks, and with a store
+        also those that it recalled.
     result : AuditResult or None
-        Valid verdict of a sequential audit at its last interim analysis. None of an audit of fixed size: it has a
-        verdict only after all runs, since those finished by a certain time may be unlike the others.
+        Valid verdict of a sequential audit at its last interim analysis, or of a search's audit that had refuted the
+        claim before simpler pairs were tried. None of an unfinished audit of fixed size: it has a verdict only after
+        all runs, since those finished by a certain time may be unlike the others.
     leading : tuple of TriedPair
         The leading pair of a search that was interrupted, with its estimated bound.
     pair : tuple or None

@@ -14,14 +14,14 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from .clock import now
 from .errors import Interrupted
-from .printing import rounded_down
+from .printing import counted, rounded_down
 
 if TYPE_CHECKING:
     from .options import Progress
@@ -75,6 +75,50 @@ def _unwatched() -> Runs:
     return UNWATCHED
 
 
+@dataclass(slots=True)
+class Pace:
+    """How long calls of a mechanism take, by their runs.
+
+    The first call may load what others need, so its time says little.
+    """
+
+    first: float = math.nan  # seconds of a run in the first call
+    calls: dict[int, tuple[int, float]] = field(default_factory=dict)  # number and seconds of the others, by size
+
+    def add(self, calls: int, size: int, seconds: float) -> None:
+        """Add calls of `size` runs each."""
+        if math.isnan(self.first):
+            self.first = seconds / (calls * size)
+        else:
+            before, spent = self.calls.get(size, (0, 0.0))
+            self.calls[size] = before + calls, spent + seconds
+
+    @property
+    def measured(self) -> float:
+        """Seconds of all calls but the first."""
+        return sum(seconds for _, seconds in self.calls.values())
+
+    def of_call(self, size: int) -> float:
+        """Mean seconds of a call of so many runs; NaN if there was none."""
+        calls, seconds = self.calls.get(size, (0, 0.0))
+        return seconds / calls if calls else math.nan
+
+    def of_run(self, coming: int, *, is_block: bool, is_late: bool) -> float:
+        """Seconds of a run in calls of the coming size, 0 for the largest so far; NaN if they are unknown yet."""
+        if not self.calls or (self.measured < _ENOUGH and not is_late):
+            return self.first if is_late else math.nan
+        small, large = min(self.calls), max(self.calls)
+        least, most = self.of_call(small), self.of_call(large)
+        if small == large:
+            return math.nan if is_block and large == 1 else most / large
+        growth = max(most - least, 0.0) / (large - small)
+        constant, coming = max(least - growth * small, 0.0), coming or large
+        # What a call of the coming size takes is known from one of a quarter of it, or if the time grows with the runs.
+        if 4 * large < coming and most < 1.5 * least:
+            return math.nan
+        return growth + constant / coming
+
+
 class Meter(Runs):
     """Runs of one call: how many are done, how long the others take, and what is shown of them.
 
@@ -89,13 +133,14 @@ class Meter(Runs):
         self.total: int | None = None
         self.is_most = self.is_planning = False
         self.is_block: bool | None = None  # whether one call makes many runs; None of a query without noise
+        self.is_replayable = False  # whether a replay may see the noise
         self.ways: tuple[str, ...] = ()
-        self.done = self.ran_so_far = 0
+        self.before = self.done = self.ran_so_far = 0  # runs before the latest `expect`, and since then
         self.best: Callable[[], Any] = lambda: None
         self.leading: tuple[Any, ...] = ()  # pairs of a search
         self.pair: tuple[Any, Any] | None = None  # the datasets of the first of them
         self.way_on = "the same call begins anew; use fewer runs or jobs="
-        self._first, self._seen = math.nan, dict[int, tuple[int, float]]()  # seconds of calls by size
+        self.pace = Pace()
         self._started, self._due, self._is_said = now(), 0.0, False
         self._screen: _Line | _Bar | None = None
         self._text, self._lock, self._stack = "", threading.Lock(), ExitStack()
@@ -105,6 +150,9 @@ class Meter(Runs):
     def watch(self, sampler: S) -> S:
         """Return the sampler with its runs counted here."""
         self.is_block = sampler.is_block
+        method = getattr(sampler.function, "func", sampler.function)  # without the part of the outputs
+        owner = getattr(method, "__self__", None)
+        self.is_replayable = not getattr(owner, "draws_elsewhere", False)
         return replace(sampler, watched=self)
 
     def timed(self, query: Callable[[Any], R]) -> Callable[[Any], R]:
@@ -123,9 +171,9 @@ class Meter(Runs):
 
         Those of a plan choose how many runs follow, so another estimate will.
         """
+        self.before, self.done, self.ran_so_far = self.made, 0, 0
+        self._is_said = self._is_said and not self.is_planning
         self.total, self.is_most, self.is_planning = runs, is_most, is_planning
-        self.done = self.ran_so_far = 0
-        self._is_said = self._is_said and not is_planning
 
     def __call__(self, finished: int) -> None:
         """Count runs that are finished, also those recalled from a store."""
@@ -156,13 +204,9 @@ class Meter(Runs):
             self.ran(1 if is_block else part, size if is_block else 1, seconds)
 
     def ran(self, calls: int, size: int, seconds: float) -> None:
-        """Count calls of `size` runs each; the first call may load what others need, so its time says little."""
+        """Count calls of `size` runs each."""
         self.ran_so_far += calls * size
-        if self._first != self._first:
-            self._first = seconds / (calls * size)
-        else:
-            before, spent = self._seen.get(size, (0, 0.0))
-            self._seen[size] = before + calls, spent + seconds
+        self.pace.add(calls, size, seconds)
         self.show()
 
     @contextmanager
@@ -188,47 +232,30 @@ class Meter(Runs):
 
         Of a slow vectorised mechanism one call, which shows how its time grows with the runs.
         """
-        if self._is_silent or self.chunk:
+        if self.chunk:
             return
         self.parallel, self.chunk = workers(), chunk
+        if self._is_silent:
+            return
+        pace = self.pace
         if self.is_block:
-            each = self._seconds_of(1)
+            each = pace.of_call(1)
             if each * chunk >= _LATEST:
                 yield max(2, min(int(2.0 * _ENOUGH / each), chunk))
             return
-        while self.parallel > 1 and self._measured < _ENOUGH:
-            each = self._seconds_of(1) if self._seen else self._first
+        while self.parallel > 1 and pace.measured < _ENOUGH:
+            each = pace.of_call(1) if pace.calls else pace.first
             if not (self.total or 0) * each / self.parallel >= _LONG:
                 return
-            yield max(1, math.ceil((_ENOUGH - self._measured) / each)) if self._seen else 1
+            yield max(1, math.ceil((_ENOUGH - pace.measured) / each)) if pace.calls else 1
         self._due = 0.0  # as workers make the others
         self.show()
-
-    def _seconds_of(self, size: int) -> float:
-        """Mean seconds of a call of so many runs; NaN if there was none."""
-        calls, seconds = self._seen.get(size, (0, 0.0))
-        return seconds / calls if calls else math.nan
-
-    @property
-    def _measured(self) -> float:
-        return sum(seconds for _, seconds in self._seen.values())
 
     @property
     def seconds_per_run(self) -> float:
         """Seconds per run of those to come; NaN if they are unknown yet."""
         is_late = now() - self._started >= _LATEST
-        if not self._seen or (self._measured < _ENOUGH and not is_late):
-            return self._first / self.parallel if is_late else math.nan
-        small, large = min(self._seen), max(self._seen)
-        least, most = self._seconds_of(small), self._seconds_of(large)
-        if small == large:
-            return math.nan if self.is_block and large == 1 else most / large / self.parallel
-        growth = max(most - least, 0.0) / (large - small)
-        constant, coming = max(least - growth * small, 0.0), self.chunk or large
-        # What a call of the coming size takes is known from one of a quarter of it, or if the time grows with the runs.
-        if 4 * large < coming and most < 1.5 * least:
-            return math.nan
-        return (growth + constant / coming) / self.parallel
+        return self.pace.of_run(self.chunk, is_block=bool(self.is_block), is_late=is_late) / self.parallel
 
     @property
     def seconds_left(self) -> float:
@@ -243,7 +270,8 @@ class Meter(Runs):
             return
         self._is_said = True
         at_most = "at most " if self.is_most else ""
-        per = f"{self.total:,} runs, {duration(each)} each"
+        per = f"{self.total:,} runs, {duration(each * self.parallel)} each"
+        per += f", on {self.parallel} workers" if self.parallel > 1 else ""
         why = " to choose how many runs follow" if self.is_planning else ""
         fact = f"{self.name}: {at_most}about {duration(now() - self._started + left)} ({per}{why})"
         ways = list(self.ways)
@@ -281,14 +309,26 @@ class Meter(Runs):
         self._is_silent = True
         self._stack.close()
 
+    @property
+    def _is_in_chunks(self) -> bool:
+        """Whether worker processes make the runs, of which this one sees the chunks that are finished."""
+        return self.parallel > 1 and not self.is_block
+
+    @property
+    def made(self) -> int:
+        """Runs of the whole call."""
+        return self.before + (self.done if self._is_in_chunks else max(self.done, self.ran_so_far))
+
     def interrupted(self) -> Interrupted:
         """Return the error that says what is known, and how to go on."""
-        runs, leading = max(self.done, self.ran_so_far), self.leading
+        runs, leading, total = self.made, self.leading, self._shown_total
         result = self.best() if self.was_drawing else None
-        of = "" if self._shown_total is None else f" of {self._shown_total:,}"
+        # A number of runs that only a part of the call makes says little about the whole.
+        after = f"{runs:,} of {total:,} runs" if total and not self.before and runs <= total else counted(runs, "run")
+        after += " in the finished chunks" if self._is_in_chunks else ""
         known = [] if result is None else [f"so far {result.headline}"]
         known += [f"leading pair so far: {leading[0]}"] if leading else []
-        text = "; ".join([f"{self.name}: interrupted after {runs:,}{of} runs", *known])
+        text = "; ".join([f"{self.name}: interrupted after {after}", *known])
         return Interrupted(text, self.way_on, runs=runs, result=result, leading=leading, pair=self.pair)
 
 
@@ -367,10 +407,9 @@ def _to_log(fact: str, ways: str) -> None:
 
 
 def duration(seconds: float) -> str:
-    """Return a duration in the largest unit of which there are at least two, to two digits or the whole number."""
-    units = (("days", 86_400.0), ("hours", 3_600.0), ("minutes", 60.0), ("s", 1.0))
-    name, unit = next((each for each in units if seconds >= 2.0 * each[1] - (each[1] == 1.0)), ("ms", 1e-3))
-    number = seconds / unit
+    """Return a duration in the largest unit with two of it, or one second, to two digits or the whole number."""
+    units = (("days", 86_400.0, 2), ("hours", 3_600.0, 2), ("minutes", 60.0, 2), ("s", 1.0, 1), ("ms", 1e-3, 0))
+    name, number = next((name, seconds / unit) for name, unit, least in units if seconds >= least * unit)
     return f"{number:,.0f} {name}" if number >= 10.0 else f"{number:.2g} {name}"
 
 

@@ -403,7 +403,9 @@ def audit_pair(mechanism: Any, x: Any, y: Any, options: Options, earlier: Earlie
     ):
         sampler = meter.watch(sampler)
         expect(meter, runs, sequential=sequential, is_limited=until not in (None, math.inf))
-        meter.way_on = _way_on(sequential=sequential, is_kept=store is not None)
+        if meter is not options.progress:  # no part of a search
+            meter.way_on = continues(options.seed, is_kept=store is not None)
+            meter.way_on += "" if sequential else "; sequential=True has a verdict at any time"
 
         def conclude() -> AuditResult:
             if plan.memory is not None:
@@ -488,13 +490,13 @@ def expect(meter: Meter, runs: int | None, *, sequential: bool, is_limited: bool
         meter.expect(2 * runs, is_most=sequential)
         early = [] if sequential else ["sequential=True"]
         fewer = "fewer runs= (`dpaudit plan` says what they detect)"
-        meter.ways = (fewer, "seconds=", *early, "replay, which takes 130 runs")
+        meter.ways = (fewer, "seconds=", *early, *(["replay, which takes 130 runs"] if meter.is_replayable else []))
 
 
-def _way_on(*, sequential: bool, is_kept: bool) -> str:
-    """What to do after an interruption."""
-    kept = "the same call continues with the kept draws" if is_kept else 'with store="folder" the same call continues'
-    return kept if sequential else f"{kept}; sequential=True has a verdict at any time"
+def continues(seed: int | None, *, is_kept: bool) -> str:
+    """How to go on after an interruption; the seed is named because the call may have left it to chance."""
+    call = f"the same call{f' with seed={seed}' if seed else ''} continues"
+    return f"{call} with the kept draws" if is_kept else f'with store="folder" {call}'
 
 
 def _opened(store: Store | StorePart | str | Path | None) -> AbstractContextManager[Store | StorePart | None]:

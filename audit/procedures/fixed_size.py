@@ -31,9 +31,16 @@ from .audit import Audit, Blocks, PortfolioTest
 # The pilot: the first runs, which choose what is tested and do not enter the test.
 
 
-def draw_checked(plan: Plan, runs: int, after: Blocks = ([], []), *, first_block: int = 0) -> Blocks:
+def draw_checked(
+    plan: Plan,
+    runs: int,
+    after: Blocks = ([], []),
+    *,
+    first_block: int = 0,
+    progress: Callable[[int], None] | None = None,
+) -> Blocks:
     """Pilot blocks on x and on y, `after` those drawn before: of one shape per dataset, and not all runs raised."""
-    more = draw_pilot(plan, runs, first_block=first_block) if runs > 0 else ([], [])
+    more = draw_pilot(plan, runs, first_block=first_block, progress=progress) if runs > 0 else ([], [])
     blocks_x, blocks_y = after[0] + more[0], after[1] + more[1]
     check_blocks(blocks_x, blocks_y, plan.sampler.is_block, plan.sampler.name)
     refuse_if_all_raised(plan, blocks_x, blocks_y)
@@ -131,14 +138,13 @@ class FixedSizeAudit(Audit):
         self.note_of_cut = note_of_cut(max(size, self.searched), wanted, plan.output_bytes)
         while self.portfolio is None:
             missing, first = size - sum(map(len, self.blocks[0])), len(self.blocks[0]) - n_earlier
-            self.blocks = draw_checked(plan.for_pilot(size), missing, self.blocks, first_block=first)
+            chunks = plan.for_pilot(size)
+            self.blocks = draw_checked(chunks, missing, self.blocks, first_block=first, progress=self.progress)
             self.x, self.y = merge(*self.blocks)
             size = self.choose(self.x, self.y, self.runs, plan.most_kept)
         if self.x.ndim == 2:  # vectors are large, so keep a single copy
             self.blocks = _cut(self.x, self.blocks[0]), _cut(self.y, self.blocks[1])
         self.pilot_runs = len(self.x) - self.searched
-        if self.progress is not None:
-            self.progress(2 * self.pilot_runs)
         self.seconds["seconds_pilot"] = round(now() - started, 3)
 
     def step(self) -> bool:

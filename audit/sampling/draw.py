@@ -233,9 +233,17 @@ def count_pairs(
 
 
 def draw_pilot(
-    plan: Plan, runs: int, *, first_block: int = 0, sides: Sequence[Side] = SIDES
+    plan: Plan,
+    runs: int,
+    *,
+    first_block: int = 0,
+    sides: Sequence[Side] = SIDES,
+    progress: Callable[[int], None] | None = None,
 ) -> tuple[list[Outputs], list[Outputs]]:
-    """Draw `runs` pilot outputs on x and on y, or on one of them; return their blocks, numbered from `first_block`."""
+    """Draw `runs` pilot outputs on x and on y, or on one of them; return their blocks, numbered from `first_block`.
+
+    `progress` is called as that of `count_events`.
+    """
     sizes = _sizes(runs, plan.block)
     cut = list(parts(sizes, 2 * len(sizes), plan.blocks_of_task))
     tasks = [DrawBlocks(side, first=first_block + first, sizes=part) for side in sides for first, part in cut]
@@ -248,6 +256,8 @@ def draw_pilot(
             plan.hashes.add(block, plan.sampler.name)
         start = task.first - first_block
         found[task.side][start : start + len(blocks)] = blocks
+        if progress is not None:
+            progress(sum(task.sizes))
     return found["x"], found["y"]
 
 

@@ -18,7 +18,6 @@ from typing import Any, Literal
 import numpy as np
 
 from ..claims.claim import Claim, ClaimAtDistance, claim_at
-from ..clock import now
 from ..datasets.adjacency import Adjacency
 from ..datasets.domains import Domain
 from ..errors import AuditError, DatasetError, MechanismError, OptionError
@@ -30,7 +29,7 @@ from ..inference.event_test import check_test_alpha
 from ..known_options import with_known_options
 from ..options import DEFAULTS, LEAST_RUNS, LEAST_SEARCH, Options, check_sequential, checked_seed
 from ..printing import counted
-from ..procedures.check import audit_pair, runs_or_setting, sampler_of, stated
+from ..procedures.check import audit_pair, continues, runs_or_setting, sampler_of, stated
 from ..progress import Meter, told
 from ..random_streams import Stream, seed_of, sequence_of
 from ..replay.recorded_run import RecordedRun, Runner
@@ -80,14 +79,13 @@ class Replays(Comparisons[Sized]):
         return self.runner.runs
 
     def compare(self, candidate: Candidate) -> Sized | None:
-        before, started = self.runner.runs, now()
+        before = self.runner.runs
         on_x = self._recorded(candidate)
         on_y = self.runner.run(candidate.y, on_x.tape.calls)
         reruns = Reruns(self.runner, paired_calls(on_x.tape, on_y.tape), (candidate.x, on_x), (candidate.y, on_y))
         is_tried = on_y.is_on_path_of(on_x)
         size = visible_loss(on_x, on_y, lambda number: self._hides(number, reruns, is_tried=is_tried))
         if self.meter is not None:
-            self.meter.ran(self.runner.runs - before, 1, now() - started)
             self.meter(self.runner.runs - before)
         if on_x.error is not None and on_y.error is not None:
             self.failed += 1
@@ -413,9 +411,15 @@ def find_worst_pair(
         )
     with opened(chosen.store) as kept, told(chosen.progress, sampler.name) as meter:
         sampler, is_limited = meter.watch(sampler), chosen.seconds is not None
-        meter.expect(budget + 2 * size * (not is_limited), is_most=True)
-        meter.ways = ("fewer search_runs= and runs=", 'guide="replay"')
-        meter.way_on = f"{'the' if kept else 'with store=folder the'} same call continues"
+        # A recorded run takes longer than others, and a guided search fewer, so their time says little about its own.
+        most = budget + 2 * size * (not is_limited)
+        meter.expect(most if guide is None else None, is_most=True)
+        may_guide = guide is None and meter.is_replayable
+        meter.ways = ("fewer search_runs= and runs=", *(['guide="replay"'] if may_guide else []))
+        # Runs that do not come again may lead to other pairs, which the store refuses under the same numbers.
+        meter.way_on = f"{continues(seed, is_kept=kept is not None)} if all noise comes from rng"
+        if sampler.call.rng_name is None:
+            meter.way_on = f"the search begins anew{', with another store' if kept else ''}: its noise is not from rng"
         larger = _enlarged(domain, sampler, seed)
         source = pairs_of(larger.domain, said.adjacency, distance, seed_of(seed, Stream.EXAMPLES))
         pool = Pool(source, said.adjacency, distance, seed, sampler.check_pair)
@@ -446,7 +450,10 @@ def find_worst_pair(
                 "seed": seed,
             }
             kept.section(f"{sampler.name}, the search", about)
-        guided = Guide() if guide is None else guided_by_replays(pool, sampler, seed, budget, meter)
+        guided = Guide()
+        if guide is not None:
+            guided = guided_by_replays(pool, sampler, seed, budget, meter)
+            meter.expect(most - guided.executions, is_most=True)
         search_budget, budget = budget, budget - guided.executions
 
         def tell(leader: Trial) -> None:
@@ -485,6 +492,7 @@ def find_worst_pair(
 
         simple, spent = None, 0
         if audit.is_refuted and audit.stopped != "request":
+            meter.expect(min(search_budget, size), is_most=True)
             try:
                 simple, spent = simplified(pool, judge, trials, min(search_budget, size), audit_simpler)
             except KeyboardInterrupt:  # the pair is refuted all the same

@@ -343,10 +343,10 @@ class Trial:
         except AuditError as error:
             self.error = str(error)
             self.forget()
+        if judge.progress is not None:
+            judge.progress(judge.draws.executions - before)
+        if self.error is not None:
             return
-        finally:
-            if judge.progress is not None:
-                judge.progress(judge.draws.executions - before)
         x, y = merge(self.blocks_x, self.blocks_y)
         self.difference = coupled_difference(x, y)
         if is_scored:

@@ -22,7 +22,7 @@ from dataclasses import KW_ONLY, dataclass, field, fields
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import IO, Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -308,9 +308,10 @@ def _end(process: subprocess.Popen[bytes], owner: int, mark: str) -> None:
 
 
 def _stop(process: subprocess.Popen[bytes], owner: int, mark: str, patience: float) -> int | None:
-    """End a process and all that it started; return its exit status, or None if it had to be killed.
+    """End a process and what it started; return its exit status, or None if it had to be killed.
 
-    Processes that left its group are known by the mark in their environment, where the system shows it (Linux).
+    Processes that left its group are known by the mark in their environment, unless they left it too or the system does
+    not show it (only Linux does).
     """
     if os.getpid() != owner:  # a forked process must not end its parent's programs
         process.returncode = 0
@@ -330,22 +331,23 @@ def _kill_group(process: subprocess.Popen[bytes]) -> None:
         os.killpg(process.pid, signal.SIGKILL)
 
 
-def _kill_marked(mark: str) -> None:
+def _kill_marked(mark: str, since: int = 0) -> None:
     for _ in range(_SWEEPS):  # a process may start another while it is being looked for
-        if not (left := _marked(mark)):
+        if not (left := _marked(mark, since)):
             break
         for number in left:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(number, signal.SIGKILL)
 
 
-def _marked(mark: str) -> list[int]:
-    """Return the processes that have this mark in their environment, but for those that have ended."""
-    wanted, found = f"{_MARK}={mark}".encode(), []
-    for folder in Path("/proc").glob("[0-9]*"):
+def _marked(mark: str, since: int) -> list[int]:
+    """Return the processes with this mark in their environment, and at least this number, that have not ended."""
+    wanted, proc = f"{_MARK}={mark}".encode(), Path("/proc")
+    numbers, found = filter(str.isdigit, os.listdir(proc) if proc.is_dir() else ()), []
+    for number in (number for number in map(int, numbers) if number >= since):
         with suppress(OSError):  # it has ended, or is another user's
-            if wanted in (folder / "environ").read_bytes().split(b"\0"):
-                found.append(int(folder.name))
+            if wanted in (proc / str(number) / "environ").read_bytes().split(b"\0"):
+                found.append(number)
     return found
 
 
@@ -357,7 +359,7 @@ def _close(process: subprocess.Popen[bytes]) -> None:
 # A command with placeholders, which is started for each run and knows nothing of the audit.
 
 _PLACEHOLDER = re.compile(r"\{(?:(input|output)(\.\w+|/)|seed)\}")
-_LIKE_ONE = re.compile(rf"(?<!\$)\{{(?:\w+\.(?:{'|'.join(FORMATS)})|\w+/|(?:input|output)[^{{}} ]*)\}}")
+_LIKE_ONE = re.compile(rf"(?<!\$)\{{(?:\w+\.(?:{'|'.join(FORMATS)})|\w+/|(?:input|output)(?:[./][\w.]*)?)\}}")
 _BARE = re.compile(r"[\w@%+=:,./{}<>-]+", re.ASCII)  # words that shlex reads as they are
 _STREAMS = {"input": "<", "output": ">"}
 _LOOK = 1.0  # seconds between looks at the size of what a program writes
@@ -431,8 +433,9 @@ class _Files:
                 try:
                     _wait(process, float(program.seconds), (printed, said), path)
                 finally:
-                    _kill_group(process)  # before its number can become another's
+                    _kill_group(process)  # while its number is its own, unless `_wait` had to ask for its status
                     status = process.wait()
+                    _kill_marked(mark, process.pid)  # younger processes have larger numbers, but for a few
                 if status != 0 and program.failures == "output":
                     return Raised(f"exit status {status}")
                 if status != 0:
@@ -451,15 +454,15 @@ class _Files:
 
 def _wait(process: subprocess.Popen[bytes], seconds: float, streams: Sequence[IO[bytes]], path: Path) -> None:
     """Wait until a program has ended; an `OutputError` if it takes too long or writes too much."""
-    deadline, poll, pause = now() + seconds, select.poll(), _GLANCE / 10
+    deadline, poll, pause, is_told = now() + seconds, select.poll(), _GLANCE / 10, False
     with ExitStack() as stack:
         with suppress(AttributeError, OSError):  # macOS, and sandboxes, have no such files
             number = os.pidfd_open(process.pid)
             stack.callback(os.close, number)
             poll.register(number, select.POLLIN)
-            pause = _LOOK
+            pause, is_told = _LOOK, True
         while (left := deadline - now()) > 0:
-            if poll.poll(math.ceil(1000 * min(left, pause))) or process.poll() is not None:
+            if poll.poll(math.ceil(1000 * min(left, pause))) or (not is_told and process.poll() is not None):
                 return
             for stream in streams:
                 check_size(os.fstat(stream.fileno()).st_size)
@@ -533,6 +536,8 @@ class Program:
     [2, 2, 2]
     """
 
+    draws_elsewhere: ClassVar[bool] = True  # in another process, where no replay sees the noise
+
     command: Sequence[str | os.PathLike[str]]
     _: KW_ONLY
     claim: Claim | ClaimAtDistance | None = None
@@ -584,9 +589,7 @@ class Program:
     @property
     def _command_line(self) -> str:
         words = [os.fspath(word) for word in self.command]
-        return " ".join(
-            word if re.fullmatch(r"[\w@%+=:,./{}<>-]+", word, re.ASCII) else shlex.quote(word) for word in words
-        )
+        return " ".join(word if _BARE.fullmatch(word) else shlex.quote(word) for word in words)
 
     def __str__(self) -> str:
         text = self._command_line if self.name is None else self.name
@@ -612,7 +615,8 @@ class Program:
         """Return the outputs of `size` runs, with seeds drawn from `rng`: one for a request, or one for each run.
 
         A program that cannot be started, ends, takes too long, or has no output in the right form raises a
-        `MechanismError` that quotes its standard error; the program and every process that it started are killed.
+        `MechanismError` that quotes its standard error. After a run or an error, the program's process group is killed
+        and, on Linux, every process that has its environment. A process that left both goes on.
         """
         if self._files is None:
             seed = int(rng.integers(2**63))
@@ -628,7 +632,7 @@ class Program:
                 work = partial(self._files.run, self, contents, seed, mark)
                 outputs.append(self._with_retries(work, asked, _RULE_OF_FILES, runs=1, seed=seed))
         finally:
-            _kill_marked(mark)
+            _kill_marked(mark)  # the few of small numbers
         return outputs
 
     def close(self) -> None:

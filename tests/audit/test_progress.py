@@ -1,12 +1,14 @@
 """How long calls take, what is shown meanwhile, and how Ctrl-C ends them."""
 
 import io
+import math
 import pickle
 import signal
 import sys
 import threading
 import time
 
+import numpy as np
 import pytest
 
 from dpaudit import Rows, check, check_equivalence, check_noise, check_sensitivity, find_worst_pair
@@ -139,6 +141,32 @@ class Slow:
         return value + rng.laplace(size=size)
 
 
+NAN = math.nan
+PACES = {
+    "nothing, late": ([], 0, False, True, NAN),
+    "one run": ([(1, 1, 5.0)], 0, False, False, NAN),
+    "one run, late": ([(1, 1, 5.0)], 0, False, True, 5.0),
+    "too few seconds": ([(1, 1, 5.0), (4, 1, 0.2)], 0, False, False, NAN),
+    "too few seconds, late": ([(1, 1, 5.0), (4, 1, 0.2)], 0, False, True, 0.05),
+    "enough": ([(1, 1, 5.0), (4, 1, 2.0), (4, 1, 4.0)], 100, False, False, 0.75),
+    "a call of one run says nothing of many": ([(1, 1, 5.0), (1, 1, 2.0)], 100, True, False, NAN),
+    "calls of one size": ([(1, 1, 5.0), (2, 50, 4.0)], 100, True, False, 0.04),
+    "2 s and 0.1 s a run": ([(1, 1, 5.0), (1, 1, 2.1), (1, 41, 6.1)], 100, True, False, 0.12),
+    "as for the largest": ([(1, 1, 5.0), (1, 1, 2.1), (1, 41, 6.1)], 0, True, False, 0.1 + 2.0 / 41),
+    "constant so far": ([(1, 1, 5.0), (1, 1, 2.0), (1, 10, 2.0)], 100, True, False, NAN),
+    "constant up to a quarter": ([(1, 1, 5.0), (1, 1, 2.0), (1, 25, 2.0)], 100, True, False, 0.02),
+    "less for more runs": ([(1, 1, 5.0), (1, 1, 3.0), (1, 50, 2.0)], 100, True, False, 0.03),
+}
+
+
+@pytest.mark.parametrize(("calls", "coming", "is_block", "is_late", "seconds"), PACES.values(), ids=PACES)
+def test_the_time_of_a_run_follows_from_that_of_calls(calls, coming, is_block, is_late, seconds):
+    pace = progress.Pace()
+    for each in calls:
+        pace.add(*each)
+    assert pace.of_run(coming, is_block=is_block, is_late=is_late) == pytest.approx(seconds, nan_ok=True)
+
+
 CASES = {
     "6 ms": ("one", lambda call, size: 0.006, 10_000),
     "2 s": ("one", lambda call, size: 2.0, 400),
@@ -191,7 +219,46 @@ def test_every_call_that_draws_says_it(capsys):
 
 
 @pytest.mark.usefixtures("clock")
-def test_a_call_with_workers_makes_so_many_runs_before_that_their_time_is_known():
+def test_the_time_of_replays_says_nothing_about_the_runs_that_follow(capsys):
+    slow = Slow(lambda call, size: 5.0 if call <= 4 else 0.0001)
+    find_worst_pair(slow.one, [(0, 1), (0, 0.5)], guide="replay", claim=1.0, runs=10_000, jobs=1)
+    assert time.spent[0] > 115.0
+    assert capsys.readouterr().err == ""
+    time.calls[0], slow.seconds = 0, lambda call, size: 0.1
+    find_worst_pair(slow.one, [(0, 1), (0, 0.5)], guide="replay", claim=1.0, runs=1_000, jobs=1)
+    first, ways = capsys.readouterr().err.splitlines()[-2:]
+    assert ", 100 ms each)" in first
+    assert "guide=" not in ways
+
+
+@pytest.mark.parametrize("is_elsewhere", [False, True])
+@pytest.mark.parametrize("call", [check, find_worst_pair])
+def test_replay_is_a_way_where_it_may_see_the_noise(clock, capsys, is_elsewhere, call):
+    class Mechanism:
+        draws_elsewhere = is_elsewhere
+
+        def sample(self, value, size, rng):
+            clock[0] += size
+            return value + rng.laplace(size=size)
+
+    pair = (0, 1) if call is check else ([(0, 1)],)
+    call(Mechanism(), *pair, claim=1.0, runs=400, jobs=1, output=lambda outputs: 2 * outputs)
+    assert ("replay" in capsys.readouterr().err) == (not is_elsewhere)
+
+
+def test_a_plan_is_announced_and_the_runs_that_follow_too(clock, capsys):
+    with progress.told(None, "count") as meter:
+        for is_planning in (True, False, False):
+            meter.expect(1_000, is_planning=is_planning)
+            for _ in range(20):
+                clock[0] += 1.0
+                meter.ran(1, 1, 1.0)
+    facts = [line.partition(" (")[2] for line in capsys.readouterr().err.splitlines() if "about" in line]
+    assert facts == ["1,000 runs, 1 s each to choose how many runs follow)", "1,000 runs, 1 s each)"]
+
+
+@pytest.mark.usefixtures("clock")
+def test_a_call_with_workers_makes_so_many_runs_before_that_their_time_is_known(capsys):
     meter = progress.Meter(None, "spread")
 
     def make(runs, seconds):
@@ -205,6 +272,7 @@ def test_a_call_with_workers_makes_so_many_runs_before_that_their_time_is_known(
     assert [make(next(probes), 0.03), make(next(probes), 0.03)] == [1, 33]
     assert next(probes, None) is None
     assert meter.seconds_per_run == pytest.approx(0.03 / 4)
+    assert "(20,000 runs, 30 ms each, on 4 workers)" in capsys.readouterr().err
     assert pickle.loads(pickle.dumps(meter)) is progress.UNWATCHED
 
 
@@ -253,6 +321,67 @@ def test_ctrl_c_ends_an_audit_of_fixed_size_without_a_verdict():
         check(pressed(3_000), 0, 1, claim=1.0, runs=2_000, jobs=1)
     assert stop.value.result is None
     assert 2_900 < stop.value.runs <= 3_000
+    with pytest.raises(Interrupted, match="interrupted after 1 of 4,000 runs;"):
+        check(pressed(2), 0, 1, claim=1.0, runs=2_000, jobs=1)
+
+
+@pytest.mark.usefixtures("keyboard")
+@pytest.mark.parametrize("after", [2, 700, 2_500, 5_000, 9_000, 10_400])
+def test_an_interrupted_search_counts_the_runs_of_all_its_parts(after):
+    """Of the search, its audit, and the audits of simpler pairs."""
+    pairs = [([0.0, 5.0, 3.0], [0.0]), ([0.0], [0.0, 1.0])]
+    count = pressed(after)
+    with pytest.raises(Interrupted, match=r"interrupted after (1 run|[\d,]+ runs);") as stop:
+        find_worst_pair(
+            lambda rows, rng: count(sum(rows), rng), pairs, claim=1.0, runs=3_000, search_runs=4_000, jobs=1
+        )
+    assert after - 1_024 <= stop.value.runs <= after  # fast runs are counted in parts
+
+
+def stopping(*arguments):
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("kept", [False, True])
+@pytest.mark.parametrize("when", ["on_round", "on_interim"])
+def test_only_a_search_whose_noise_may_come_again_is_said_to_continue(kept, when, tmp_path):
+    """While it searches, and during its audit."""
+    options = {"claim": 1.0, "runs": 4_000, "search_runs": 1_000, "jobs": 1, "sequential": True, when: stopping}
+    for own, mechanism in (
+        (False, lambda value, rng: value + rng.laplace()),
+        (True, lambda value: value + np.random.default_rng().laplace()),
+    ):
+        store = {"store": tmp_path / f"{own}"} if kept else {}
+        with pytest.raises(Interrupted) as stop:
+            find_worst_pair(mechanism, [(0, 1), (0, 2)], **options, **store)
+        text = str(stop.value)
+        assert ("the search begins anew" in text) == own
+        assert ("the same call continues" in text) == ("if all noise comes from rng" in text) == (not own)
+        assert ('with store="folder"' in text) == (not own and not kept)
+        assert ("with another store" in text) == (own and kept)
+
+
+def test_the_call_that_is_said_to_continue_does_so(tmp_path):
+    """Also if the seed was left to chance."""
+    options = {"claim": 1.0, "runs": 4_000, "jobs": 1, "sequential": True, "store": tmp_path}
+    with pytest.raises(Interrupted, match=r"the same call with seed=\d+ continues with the kept draws$") as stop:
+        check(noisy, 0, 1, seed=None, on_interim=stopping, **options)
+    seed = int(str(stop.value).partition("seed=")[2].split()[0])
+    assert check(noisy, 0, 1, seed=seed, **options).seed == seed
+
+
+@pytest.mark.parametrize("shown", [False, None])
+def test_with_workers_the_runs_of_finished_chunks_are_counted(shown):
+    meter = progress.Meter(shown, "count")
+    meter.is_block = False
+    meter.expect(4_000)
+    list(meter.probes(lambda: 2, 16))
+    meter.ran(32, 1, 0.1)  # here, to see how long runs take
+    for done in ("0", "200", "400"):
+        stop = meter.interrupted()
+        assert f"count: interrupted after {done} of 4,000 runs in the finished chunks; " in str(stop)
+        assert stop.runs == int(done)
+        meter(200)
 
 
 @pytest.mark.usefixtures("keyboard")

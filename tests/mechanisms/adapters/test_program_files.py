@@ -230,6 +230,7 @@ def test_another_encoding():
         (["{input.xml}"], r"the unknown placeholder \{input.xml\}"),
         (["{tables/}"], r"the unknown placeholder \{tables/\}"),
         (["{input}"], r"the unknown placeholder \{input\}"),
+        (["{output.tar.gz}"], r"the unknown placeholder \{output.tar.gz\}"),
         (["{seed}"], r"gives the program no dataset; name a file with \{input.csv\}"),
         ([">", "{output.csv}"], "gives the program no dataset"),
         (["{input.csv}", "{output.csv}", ">", "{output.json}"], "has several outputs"),
@@ -242,6 +243,8 @@ def test_placeholders_are_checked(words, message):
 
 def test_braces_of_languages_are_left_alone():
     assert draw(Program(["awk", "-F,", "{ s += $1 } END { print s }", "{input.csv}"])) == [88]
+    unspaced = "{output++} {input+=$1} {output/=1} END{print output+input}"
+    assert draw(Program(["awk", "-F,", unspaced, "{input.csv}"])) == [90]
     assert not Program(["node", "-e", "`${row.csv} ${a/b}`"]).takes_files
 
 
@@ -317,6 +320,24 @@ def test_what_a_run_starts_ends_with_the_runs():
     (child,) = draw(python(code, "{input.csv}"))  # which is not waited for, although it holds the output open
     state = Path(f"/proc/{child}/stat")
     assert not state.exists() or state.read_text().split()[2] == "Z"
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="the system does not show the environment")
+def test_what_a_run_starts_in_another_session_ends_with_the_run(tmp_path):
+    code = f"""
+import subprocess
+alive = []
+with open({str(tmp_path / "numbers")!r}, "a+") as file:
+    file.seek(0)
+    for number in file.read().split():
+        try:
+            alive += [open(f"/proc/{{number}}/stat").read().split()[2] != "Z"]
+        except OSError:
+            alive += [False]
+    print(subprocess.Popen(["sleep", "99"], start_new_session=True).pid, file=file)
+print(sum(alive))
+"""
+    assert draw(python(code, "{input.csv}"), size=3) == [0, 0, 0]
 
 
 def test_a_program_in_a_folder_with_a_space(temporary, tmp_path):
