@@ -402,7 +402,8 @@ def audit_pair(mechanism: Any, x: Any, y: Any, options: Options, earlier: Earlie
         told(options.progress, sampler.name) as meter,
     ):
         sampler = meter.watch(sampler)
-        expect(meter, runs, sequential=sequential, is_limited=until not in (None, math.inf))
+        planned = _RUNS if runs is None and settings.detect is None else runs
+        expect(meter, planned, sequential=sequential, is_limited=until not in (None, math.inf))
         if meter is not options.progress:  # no part of a search
             meter.way_on = continues(options.seed, is_kept=store is not None)
             meter.way_on += "" if sequential else "; sequential=True has a verdict at any time"
