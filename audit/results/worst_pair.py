@@ -24,24 +24,30 @@ class SimplePair:
     x, y : Any
         The datasets.
     summary : str
-        The datasets, on one line.
+        The datasets on one line: their contents if `shows_data`, else their types and sizes.
+    shows_data : bool
+        Whether the rows may be shown: the search made them up, or `keep_datasets` asks for them.
+    alpha : float
+        That of the search: the probability of showing a simpler pair on which the claim holds.
     audit : AuditResult
-        Audit of this pair on runs of its own, with at most half of the alpha of the search.
+        Audit of this pair on runs of its own, with its share of that alpha; tests of other simple pairs have the rest.
     """
 
     x: Any = field(repr=False, compare=False)
     y: Any = field(repr=False, compare=False)
     summary: str
+    shows_data: bool = field(default=True, repr=False, compare=False)
+    alpha: float
     audit: AuditResult
 
     @property
     def lines(self) -> list[str]:
-        """The datasets as Python code where it is not too long, and what refutes the claim on them."""
+        """The datasets, as Python code if it may be shown and is not too long, and what refutes the claim on them."""
         codes = [as_code(dataset) or "" for dataset in (self.x, self.y)]
-        is_code = all(0 < len(code) <= _LONGEST for code in codes)
+        is_code = self.shows_data and all(0 < len(code) <= _LONGEST for code in codes)
         pair = [f"{name} = {code}" for name, code in zip("xy", codes, strict=True)] if is_code else [self.summary]
         runs = f"{self.audit.runs:,} more runs per dataset"
-        return [*pair, f"refuted on this simpler pair too, with {confidence(self.audit.alpha)}, by {runs}"]
+        return [*pair, f"refuted on this simpler pair too, with {confidence(self.alpha)}, by {runs}"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +59,7 @@ class TriedPair:
     label : str
         Description of the pair.
     summary : str
-        The datasets.
+        The datasets; types and sizes of a caller's own, unless `keep_datasets` asks for their rows.
     runs : int
         Runs from which the pair was judged, on x and y together; other pairs with these datasets share them.
     bound : float
@@ -98,7 +104,10 @@ class WorstPair(Result):
         A simpler pair on which the claim is refuted too: fewer rows, fewer different values, rounder ones. None if the
         claim is not refuted, or none was found.
     simplifying_runs : int
-        Runs that looked for it, and audited it; at most as many as the search may take, and half those of the audit.
+        Runs that looked for it, and audited it; at most as many as the search may take, half those that the audit
+        may take, and half those that both made.
+    simpler_tried : int
+        Simpler pairs on trial in these runs.
     audit : AuditResult
         Audit of the chosen pair. It is valid however the pair was found, because it counts no runs of the search; they
         only help to choose the event (`searched`).
@@ -112,6 +121,7 @@ class WorstPair(Result):
     untried: int = 0
     simple: SimplePair | None = None
     simplifying_runs: int = 0
+    simpler_tried: int = 0
     audit: AuditResult
 
     @property
@@ -162,12 +172,37 @@ class WorstPair(Result):
         return self.audit.verdict
 
     @property
+    def simpler_lines(self) -> list[tuple[str, str]]:
+        """Lines of the simple pair and their names; a note if runs refuted none; nothing if there were no runs."""
+        if self.simple is not None:
+            return [*zip(("simpler", "", ""), self.simple.lines, strict=False)]
+        runs = f"{self.simpler_tried:,} tried, {self.simplifying_runs:,} runs"
+        return [("note", f"no simpler pair was refuted ({runs})")] if self.simplifying_runs else []
+
+    @property
     def _pilot(self) -> list[str]:
         """The runs on the chosen pair that chose the event, on one line, if the search made some of them."""
         if not self.audit.searched:
             return []
         more = f" and {self.audit.pilot_runs:,} more" if self.audit.pilot_runs else ""
         return [f"  pilot   {self.audit.searched:,} runs of the search on each dataset{more}"]
+
+    @property
+    def search_in_words(self) -> str:
+        """How many pairs were tried, and what is known beside the audited pair, in a sentence."""
+        tried = sum(pair.error is None for pair in self.ranking)
+        return "; ".join(
+            [
+                f"{counted(tried, 'pair')} in {self.runs:,} runs",
+                *([f"{counted(self.untried, 'pair')} not tried"] if self.untried else []),
+                *([] if self.is_refuted else ["other pairs may be worse than the worst pair found"]),
+                *(
+                    []
+                    if self.simple is None
+                    else ["a simpler pair is refuted too:", *map(str.strip, self.simple.lines)]
+                ),
+            ]
+        )
 
     def __str__(self) -> str:
         chosen = self.ranking[0]
@@ -197,6 +232,5 @@ class WorstPair(Result):
             lines.append("  note    other pairs may be worse than the worst pair found")
         short = [line if len(line) <= _WIDTH else line[: _WIDTH - 1] + "…" for line in lines]
         whole = [f"  error   {' '.join(str(skipped[0].error).split())}"] if skipped else []  # to be acted upon
-        simpler = [] if self.simple is None else [f"          {line}" for line in self.simple.lines]  # to be pasted
-        simpler[:1] = [f"  simpler {line.lstrip()}" for line in simpler[:1]]
+        simpler = [f"  {name:<7} {line}" for name, line in self.simpler_lines]  # to be pasted
         return "\n".join([str(self.audit), *simpler, *short, *whole])

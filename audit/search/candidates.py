@@ -46,7 +46,11 @@ class Candidate:
     @property
     def summary(self) -> str:
         """The datasets, on one line."""
-        return f"x = {show(self.x)}, y = {show(self.y)}"
+        return self.in_words(shows_data=True)
+
+    def in_words(self, *, shows_data: bool) -> str:
+        """The contents of the datasets if they may be shown, else their types and sizes, on one line."""
+        return f"x = {shown(self.x, shows_data=shows_data)}, y = {shown(self.y, shows_data=shows_data)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +185,21 @@ def _entries(dataset: Any) -> list[tuple[Any, ...]]:
     return [tuple(row) if isinstance(row, (tuple, list)) else (row,) for row in whole]
 
 
+@dataclass(slots=True)
+class Looks:
+    """Pairs that a simplification may look at, in rows, so that large pairs take no more time than small ones."""
+
+    runs: int  # that the simplification may make
+    rows: float = 0.0  # of the pairs so far
+
+    def has_room(self, candidate: Candidate) -> bool:
+        """Count a pair; return whether the pairs so far are as many as the runs allow."""
+        rows = sum(length_hint(dataset) for dataset in (candidate.x, candidate.y))
+        self.rows += max(candidate.size, rows, 1)
+        # A row takes 1.2 microseconds (measured), so 20 for each run take no longer than runs of 24 microseconds.
+        return self.rows <= 20 * self.runs
+
+
 MANY = 32
 """Pairs with which a search begins, if it has a hundred runs for each and the domain has as many."""
 _EACH = 100  # runs
@@ -252,24 +271,24 @@ class Pool:
             yield from self._some(lines[turn % len(lines)], 1)
 
     def simplest(
-        self, candidate: Candidate, accept: Callable[[Candidate], Accepted | None], has_room: Callable[[], bool]
+        self, candidate: Candidate, accept: Callable[[Candidate], Accepted | None], goes_on: Callable[[Candidate], bool]
     ) -> Accepted | None:
         """Return what `accept` returns of the simplest pair that it accepts, found by greedy simplification.
 
         The first pair of less complexity for which it does not return None is simplified further. It is called once for
-        each pair, while there is room.
+        each pair, while `goes_on` is true of every pair looked at.
         """
         best: Accepted | None = None
         seen, is_simpler = {candidate.key}, True
         while is_simpler:
             is_simpler, least = False, complexity(candidate.x, candidate.y)
             for simpler in self.source.simpler(candidate):
+                if not goes_on(simpler):
+                    return best
                 if simpler.key in seen or not complexity(simpler.x, simpler.y) < least:
                     continue
                 if (simpler.key is not None and len(set(simpler.ends or ())) < 2) or not self.is_possible(simpler):
                     continue
-                if not has_room():
-                    return best
                 seen.add(simpler.key)
                 accepted = accept(simpler)
                 if accepted is not None:

@@ -15,7 +15,7 @@ from functools import partial
 from itertools import count, islice
 from typing import Final, Generic, TypeVar
 
-from .candidates import Candidate, Line, Pool
+from .candidates import Candidate, Line, Looks, Pool
 
 # The numbers of a line of pairs: which to visit, and where something is largest.
 #
@@ -203,14 +203,14 @@ class Climb(Generic[Pair]):
     def simpler(self, pair: Pair, least: float) -> Pair:
         """Return the simplest pair of at least this size."""
 
-        most = self.comparisons.tried + _SIMPLER
+        most, looks = self.comparisons.tried + _SIMPLER, Looks(self.comparisons.most)
 
         def accept(candidate: Candidate) -> Pair | None:
             simpler = self.comparisons.compare(candidate)
             return simpler if simpler is not None and simpler.size >= least else None
 
-        def has_room() -> bool:
-            return self.comparisons.has_room(1.0) and self.comparisons.tried < most
+        def has_room(candidate: Candidate) -> bool:
+            return self.comparisons.has_room(1.0) and self.comparisons.tried < most and looks.has_room(candidate)
 
         return self.pool.simplest(pair.candidate, accept, has_room) or pair
 

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import count, islice, zip_longest
+from operator import itemgetter
 from typing import Any, Literal
 
 import numpy as np
@@ -46,10 +47,11 @@ from ..sampling.tasks import raised_in
 from ..settings import or_setting
 from ..store.sqlite_store import StorePart, check_store, opened
 from ..store.store_settings import claim_in_words, code_of
-from .candidates import Candidate, Pool, complexity, may_show_data, text_of_error
+from .candidates import Candidate, Looks, Pool, complexity, may_show_data, text_of_error
 from .climb import ROUNDING, Climb, Comparisons, Sized
 from .not_finite import Enlarged, with_special_numbers
 from .pairs_for_domain import pairs_of
+from .row_pairs import Split
 from .successive_halving import LEAST_SCORED, SURE, CoupledDraws, Judge, Trial, coupled_difference, halve
 
 # Pairs ranked by replays: one run on each dataset shows what the noise is given.
@@ -198,6 +200,7 @@ class Simplification:
     numbers: Iterator[int]
     shown: list[Candidate] = field(default_factory=list)  # each simpler than those before, and likely to be refuted
     _pilot: int = LEAST_SCORED  # runs of the shortest one that shows the found pair
+    tried: int = 0  # pairs on trial, without the found one
     _raised: set[str] | None = None  # exceptions on the found pair
     _ends: tuple[Hashable, ...] = ()  # datasets of the simplest pair so far
 
@@ -210,13 +213,17 @@ class Simplification:
         def shape(pair: Candidate) -> tuple[Any, ...]:  # other digits are no simpler
             return complexity(pair.x, pair.y)[:3]
 
-        self._pilot = pilot
-        smaller = sorted((one for one in others if shape(one) < shape(found)), key=shape)
-        next(filter(self._accept, smaller), None)
-        start = self.shown[-1] if self.shown else found
-        self.pool.simplest(start, self._accept, lambda: self.judge.draws.executions + pilot <= self.most)
+        def has_room(candidate: Candidate) -> bool:
+            with self.judge.sampler.watched.drawing():  # Ctrl-C ends the call here, as if it were drawing
+                return looks.has_room(candidate) and self.judge.draws.executions + pilot <= self.most
+
+        self._pilot, looks, least = pilot, Looks(self.most), shape(found)
+        smaller = [(size, one) for one in others if (size := shape(one)) < least and has_room(one)]
+        next(filter(self._accept, (one for _, one in sorted(smaller, key=itemgetter(0)))), None)
+        self.pool.simplest(self.shown[-1] if self.shown else found, self._accept, has_room)
 
     def _accept(self, candidate: Candidate) -> Candidate | None:
+        self.tried += 1
         is_shown = self._shows(candidate, max(self._pilot, self.most // (2 * _TRIES))) is not None
         self.judge.draws.keep({*self._ends})
         if not is_shown:
@@ -249,8 +256,8 @@ class Simplification:
 
 def simplified(
     pool: Pool, judge: Judge, trials: list[Trial], most: int, audit: Callable[[Candidate, float, int, int], AuditResult]
-) -> tuple[SimplePair | None, int]:
-    """Return a simpler pair than the first, on which an audit refutes the claim too, and the runs that it took.
+) -> tuple[SimplePair | None, int, int]:
+    """Return a simpler pair on which an audit refutes the claim too, the runs that it took, and how many were tried.
 
     At most `most` runs are spent, half of them on trials. The `audit` of a pair has a share of alpha, runs on each
     dataset and a number, from which its seed follows. The simplest pair has half of alpha; if it is not refuted, the
@@ -268,18 +275,21 @@ def simplified(
         pair = shown[-1]
         try:
             result = audit(pair, judge.alpha / 2**number, runs, number)
-        except AuditError:  # a pair that cannot be audited shows nothing
+        except (MechanismError, DatasetError):  # a pair that cannot be audited shows nothing
             result = None
         spent += 2 * (runs if result is None else result.runs)
         if result is not None and result.is_refuted:
-            return SimplePair(x=pair.x, y=pair.y, summary=pair.summary, audit=result), spent
+            may_show = judge.sampler.shows_data
+            words = pair.in_words(shows_data=may_show)
+            simple = SimplePair(x=pair.x, y=pair.y, summary=words, shows_data=may_show, alpha=judge.alpha, audit=result)
+            return simple, spent, search.tried
         del shown[len(shown) // 2 :]
-    return None, spent
+    return None, spent, search.tried
 
 
 _RUNS = 1_000_000  # default runs of the audit
-# Runs on each of five datasets that show whether a mechanism clamps. With the same random numbers the difference of the
-# outputs is then 0; with others the mean of 16 runs is 0.35 spreads off by chance, which is below 1.
+# Runs on each of up to twelve datasets that show whether a mechanism clamps. With the same random numbers the
+# difference of the outputs is then 0; with others the mean of 16 runs is 0.35 spreads off by chance, which is below 1.
 _CLAMP_RUNS = 16
 
 
@@ -322,10 +332,11 @@ def find_worst_pair(
         Runs on each dataset in the audit of the chosen pair; by default as in `check`. The search's independent runs on
         that pair are the first of its pilot, in addition to these.
     search_runs : int, optional
-        Runs of the search, over all pairs and both datasets, at least 400; up to 80 more show whether the
+        Runs of the search, over all pairs and both datasets, at least 400; up to 192 more show whether the
         mechanism clamps numbers, so that NaN is tried. The default is that of
-        `dpaudit.settings`, or `runs` (or a million), half the runs of the audit. After a refutation at most as many,
-        and at most half the runs of the audit, look for a simpler pair that refutes too, if these are 800 or more.
+        `dpaudit.settings`, or `runs` (or a million), half the runs of the audit. After a refutation, at most as many
+        look for a simpler pair that refutes too, at most half of those of the audit, and half of those that both made;
+        none if that is fewer than 800, or with `seconds`.
     alpha : float
         Allowed probability of refuting a correct mechanism.
     seed : int or None
@@ -457,7 +468,7 @@ def find_worst_pair(
         search_budget, budget = budget, budget - guided.executions
 
         def tell(leader: Trial) -> None:
-            pair = _tried(leader)
+            pair = _tried(leader, may_show=may_show)
             meter.lead(pair)
             meter.leading, meter.pair = (pair,), (leader.candidate.x, leader.candidate.y)
             if on_round is not None:
@@ -490,11 +501,14 @@ def find_worst_pair(
             part = None if kept is None else StorePart(kept, f"simpler pair {number}")
             return audit_pair(mechanism, pair.x, pair.y, replace(alone, alpha=share, runs=most, seed=fresh, store=part))
 
-        simple, spent = None, 0
+        so_far = guided.executions + executions + 2 * trials[0].alone
+        simple, spent, simpler = None, 0, 0
         if audit.is_refuted and audit.stopped != "request":
-            meter.expect(min(search_budget, size), is_most=True)
+            # Half the runs of the audit, as planned, and half of those so far.
+            most = 0 if is_limited else min(search_budget, size, so_far // 2 + audit.runs)
+            meter.expect(most, is_most=True)
             try:
-                simple, spent = simplified(pool, judge, trials, min(search_budget, size), audit_simpler)
+                simple, spent, simpler = simplified(pool, judge, trials, most, audit_simpler)
             except KeyboardInterrupt:  # the pair is refuted all the same
                 meter.best = lambda: audit
                 raise
@@ -504,20 +518,23 @@ def find_worst_pair(
     tried = [end for trial in trials for end in (trial.candidate.x, trial.candidate.y)]
     special = larger.remarks(x, y, tried, is_refuted=audit.is_refuted)
     audit = replace(audit, notes=(*special, *audit.notes, *filter(None, [guided.remark])))
-    return WorstPair(
+    found = WorstPair(
         x=x,
         y=y,
         ranking=(
-            *(_tried(trial) for trial in trials),
-            *(_tried(Trial(pair, 0, error=why)) for pair, why in pool.strangers),
+            *(_tried(trial, may_show=may_show) for trial in trials),
+            *(_tried(Trial(pair, 0, error=why), may_show=may_show) for pair, why in pool.strangers),
         ),
-        runs=guided.executions + executions + 2 * trials[0].alone,
+        runs=so_far,
         replayed=guided.pairs,
         untried=untried,
         simple=simple,
         simplifying_runs=spent,
+        simpler_tried=simpler,
         audit=audit,
     )
+    audit.environment["search"] = found.search_in_words  # which reports show
+    return found
 
 
 def _enlarged(domain: Any, sampler: Sampler, seed: int) -> Enlarged:
@@ -543,7 +560,10 @@ def _enlarged(domain: Any, sampler: Sampler, seed: int) -> Enlarged:
             return error if isinstance(error, DatasetError) or error.__cause__ is None else error.__cause__
         return next(iter(raised), None) if raised.total() == _CLAMP_RUNS else None
 
-    return with_special_numbers(domain, apart, run)
+    def differ(one: Any, other: Any) -> bool:
+        return digest(drawn(one)) != digest(drawn(other))
+
+    return with_special_numbers(domain, apart, run, differ)
 
 
 def _of_failures(failed: list[Trial], number: int, *, may_show: bool) -> str:
@@ -557,10 +577,11 @@ def _of_failures(failed: list[Trial], number: int, *, may_show: bool) -> str:
     return f"{note}. The first, {first.candidate.summary}: {error}" if may_show else note
 
 
-def _tried(trial: Trial) -> TriedPair:
+def _tried(trial: Trial, *, may_show: bool) -> TriedPair:
+    is_quoted = isinstance(trial.candidate.parts, Split) and not may_show  # labels of splits name rows
     return TriedPair(
-        label=trial.candidate.label,
-        summary=trial.candidate.summary,
+        label="pair of listed rows" if is_quoted else trial.candidate.label,
+        summary=trial.candidate.in_words(shows_data=may_show),
         runs=2 * trial.runs,
         bound=max(trial.value, 0.0),
         error=trial.error,

@@ -3,8 +3,9 @@
 NaN passes most clamps: ``min(max(row, 0.0), 1.0)`` and `numpy.clip` return it, and a sum with it is NaN on one of two
 neighbours. Infinity passes a clamp that divides by the norm. A mechanism that does not clamp relies on the range that
 its domain states, so neither is tried on it: they are as far outside as any number beyond the range. A mechanism clamps
-if the ends of the range differ to it, and numbers far beyond the range, on either side, are all the same. A table may
-hold numbers beyond its ranges, so they are tried on every mechanism of tables. Negative zero lies in a range with 0.
+if the ends of the range differ to it (or, of a median of equal rows, an end and the middle, in runs with equal random
+numbers), and numbers far beyond the range, on either side, are all the same. A table may hold numbers beyond its
+ranges, so they are tried on every mechanism of tables. Negative zero lies in a range with 0.
 
 Infinity and negative zero make no other pairs if the mechanism takes them for the end of the range and for 0. A
 mechanism that raises on a number has refused the dataset; the audit has a note, as the exception is seen.
@@ -25,6 +26,7 @@ from ..datasets.tables import Tables
 from ..errors import AuditError, DatasetError, described
 from ..events.named_parts import printed
 
+_Compared = Callable[[Any, Any], float]  # two datasets
 _FAR = (1e9, 2e9)  # widths of the range by which numbers are beyond it; doubles keep seven digits of their difference
 _NAMES = {"nan": "NaN", "inf": "inf", "-inf": "-inf", "-0.0": "-0.0"}
 
@@ -78,12 +80,13 @@ def _listed(names: set[str]) -> str:
 
 
 def with_special_numbers(
-    domain: Any, apart: Callable[[Any, Any], float], run: Callable[[Any], BaseException | str | None]
+    domain: Any, apart: _Compared, run: Callable[[Any], BaseException | str | None], differ: _Compared
 ) -> Enlarged:
     """Return the domain with NaN, infinity and negative zero, as far as the mechanism takes them and they may matter.
 
     `apart` is how far the outputs on two datasets are apart: 0 if they do not differ, below 1 if that may be chance.
-    `run` returns the mechanism's exception on a dataset, or its name, if it raises in every run.
+    `run` returns the mechanism's exception on a dataset, or its name, if it raises in every run. `differ` is whether
+    any run has another output on the one than on the other.
     """
     is_open = isinstance(domain, Domain) and not getattr(domain, "finite", False)
     of_numbers = _of_numbers(domain) if is_open else None
@@ -96,7 +99,7 @@ def with_special_numbers(
     if isinstance(domain, Tables):
         if domain.form == "frame" and "missing" in domain.outside:
             del likened[next(iter(likened))]  # None is NaN in a column of numbers
-    elif not _clamps(low, high, build, apart):
+    elif not _clamps(low, high, build, apart, differ):
         likened = {}
     if low <= 0.0 <= high:
         likened[-0.0] = 0.0
@@ -116,12 +119,14 @@ def with_special_numbers(
     return Enlarged(larger(tuple(numbers)) if numbers else domain, tuple(numbers), tuple(refused), first)
 
 
-def _clamps(low: float, high: float, build: Callable[[float], Any], apart: Callable[[Any, Any], float]) -> bool:
-    """Whether the ends of the range differ to the mechanism, and numbers beyond it, on either side, are the same."""
+def _clamps(low: float, high: float, build: Callable[[float], Any], apart: _Compared, differ: _Compared) -> bool:
+    """Whether numbers of the range differ to the mechanism, and those beyond it, on either side, are the same."""
     width = high - low
     beyond = [[build(end + sign * far * width) for far in _FAR] for end, sign in ((low, -1), (high, 1))]
     try:
-        return apart(build(low), build(high)) > 0.0 and not any(apart(*pair) >= 1.0 for pair in beyond)
+        if apart(build(low), build(high)) > 0.0:
+            return not any(apart(*pair) >= 1.0 for pair in beyond)
+        return bool(differ(build(low), build(low + width / 2))) and not any(differ(*pair) for pair in beyond)
     except AuditError:  # it refuses numbers beyond the range
         return False
 

@@ -23,7 +23,7 @@ from ..events.named_parts import printed
 from ..options import is_single
 from ..printing import shorten
 from .candidates import Candidate, Line, PairSource, chunks, show, varied, whole_distance
-from .row_pairs import RowPairs, Split, TablePairs, UserPairs
+from .row_pairs import DistinctRowPairs, RowPairs, Split, TablePairs, UserPairs
 
 # Pairs from the caller: a list of pairs, a function that generates pairs, listed values or a Hypothesis strategy.
 
@@ -35,7 +35,7 @@ class CallersPairs(PairSource):
     """Pairs of the caller's own, which are simplified by their rows alone, as no domain of values is known.
 
     A relation that lets neighbours lack any one row lets datasets lack many. If rows are replaced, their number is
-    public, and stays.
+    public, and stays. Rows of which none is equal to another stay so, as a contract may want it, such as unique names.
     """
 
     adjacency: Adjacency | None
@@ -63,7 +63,8 @@ def _simpler_rows(candidate: Candidate, steps: int, adjacency: AddRemove | Repla
     least, most = min(map(len, rows)) if kind == "replaced" else 0, max(map(len, rows))
     try:
         domain = Rows(tuple(values.values()), most=most, least=least, form=form or "frame", columns=columns)
-        source = RowPairs(domain, steps, kind)
+        are_distinct = all(len(set(map(printed, each))) == len(each) for each in rows)
+        source = (DistinctRowPairs if are_distinct else RowPairs)(domain, steps, kind)
     except AuditError:  # rows of which a domain cannot be
         return
     codes = [(as_code(domain.build(each)), as_code(dataset)) for each, dataset in zip(rows, pair, strict=True)]

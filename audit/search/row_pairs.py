@@ -99,8 +99,13 @@ class SplitPairs(PairSource, ABC):
         yield split.with_rows("common", ())
         for row in (*self.usual(common[0]), *only_x, *only_y, common[0]) if common else ():
             yield split.with_rows("common", [row] * len(common))
+        keys, left_out = [*map(_key, common)], set[tuple[Hashable, ...]]()
+        spare = min(map(len, split.ends)) - self.domain.least
         for part in chunks(len(common)):
-            yield split.with_rows("common", common[: part.start] + common[part.stop :])
+            lost = tuple(keys[part])
+            if len(lost) <= spare and lost not in left_out:
+                left_out.add(lost)
+                yield split.with_rows("common", common[: part.start] + common[part.stop :])
         for place in range(max(len(only_x), len(only_y))):
             fewer = [rows[:place] + rows[place + 1 :] for rows in (only_x, only_y)]
             yield split.with_rows("only_x", fewer[0])
@@ -115,7 +120,9 @@ class SplitPairs(PairSource, ABC):
                 yield changed
         for side, others in (("only_x", only_y), ("only_y", only_x), ("common", ())):
             rows = getattr(split, side)
-            for place, row in enumerate(rows):
+            alike = {_key(row): place for place, row in reversed([*enumerate(rows)])}  # the first of equal rows
+            for place in alike.values() if side == "common" else range(len(rows)):
+                row = rows[place]
                 for simple in self._simpler_rows(row, others[place : place + 1]):
                     yield split.with_rows(side, (*rows[:place], simple, *rows[place + 1 :]))
 
@@ -292,6 +299,18 @@ class RowPairs(SplitPairs):
         alone = list(getattr(split, side))
         alone[int(rng.integers(len(alone)))] = row
         return split.with_rows(side, alone)
+
+
+@dataclass(frozen=True, slots=True)
+class DistinctRowPairs(RowPairs):
+    """The same for listed rows of which a dataset has each once."""
+
+    def usual(self, row: Row) -> tuple[Row, ...]:
+        return ()
+
+    def is_allowed(self, candidate: Candidate) -> bool:
+        is_distinct = all(len({*map(_key, rows)}) == len(rows) for rows in candidate.parts.ends)
+        return is_distinct and SplitPairs.is_allowed(self, candidate)
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,6 +86,7 @@ def failure_message(entry: Entry, case: Case, settings: Settings, script: str | 
     if isinstance(result, AuditResult):
         pair, other = result.pair, visible(other_way(result))
         contents = f"x = {show(case.x)}, y = {show(case.y)}: " if case.options.get("keep_datasets") else ""
+        way = "" if case.search is None or contents else "; keep_datasets=True shows the rows"
         best = visible(f": {case.search.ranking[0].label}", 100) if case.search is not None and contents else ""
         told = [
             ("claim", f"{visible(str(result.claim), 100)}, {pair.adjacency}, distance {pair.distance:g}"),
@@ -93,11 +94,11 @@ def failure_message(entry: Entry, case: Case, settings: Settings, script: str | 
             ("", other if result.opposite else ""),
             ("counts", "" if result.seen else str(result.tested)),
             ("", "" if result.opposite else other),
-            ("pair", f"{visible(contents)}{visible(pair.difference)}"),
+            ("pair", f"{visible(contents)}{visible(pair.difference)}{way}"),
             ("search", "" if case.search is None else f"of {len(case.search.ranking):,} pairs{best}"),
         ]
-        if case.search is not None and case.search.simple is not None and contents:
-            told += zip(["simpler", "", ""], map(visible, case.search.simple.lines), strict=False)
+        if case.search is not None and contents:
+            told += [(name, visible(line)) for name, line in case.search.simpler_lines]
         meaning = (_REFUTED, _SICK if result.findings else _SHORT)
     elif isinstance(result, CanaryResult):
         told = [

@@ -240,9 +240,23 @@ AGES = {"age": dp.domains.NumericColumn(0, 1), "group": dp.domains.NumericColumn
     ],
 )
 def test_special_numbers_are_tried_where_they_test_the_mechanism(query, domain, tried, refused):
-    larger = with_special_numbers(domain, partial(_apart, query), partial(_error_of, query))
+    apart = partial(_apart, query)
+    larger = with_special_numbers(domain, apart, partial(_error_of, query), lambda *pair: apart(*pair) > 0.0)
     assert {str(number) for number in larger.numbers} == {*tried.split()}
     assert {*larger.refused} == {*refused.split()}
+
+
+def test_a_median_to_which_the_ends_of_the_range_are_the_same_clamps_too():
+    """With all rows at one end of the range the only interval is the whole of it."""
+
+    def median(rows, rng):
+        edges = np.sort([-10.0, *np.clip(np.array(rows, dtype=float), -10.0, 10.0), 10.0])
+        weights = np.exp(-np.abs(np.arange(len(rows) + 1) - len(rows) / 2) / 2) * np.diff(edges)
+        place = rng.choice(len(rows) + 1, p=weights / weights.sum())
+        return rng.uniform(edges[place], edges[place + 1])
+
+    found = dp.find_worst_pair(median, dp.Rows(low=-20.0, high=20.0), adjacency="add-remove", **few)
+    assert any(note.startswith("NaN not tried, because the mechanism raises on it") for note in found.audit.notes)
 
 
 def noisy(query):
@@ -289,7 +303,7 @@ def test_users_with_many_different_rows_are_tried():
 
 def test_what_no_tried_dataset_has_is_named():
     larger = with_special_numbers(
-        dp.Rows(), lambda one, other: float(0.0 <= min(one) <= max(one) <= 1.0), lambda dataset: None
+        dp.Rows(), lambda one, other: float(0.0 <= min(one) <= max(one) <= 1.0), lambda _: None, lambda *_: False
     )
     assert larger.remarks([1.0], [], [[0.0], [math.nan]], is_refuted=False) == (
         "-0.0 not tried, as the search ended before; use more runs (search_runs=)",

@@ -1,6 +1,7 @@
 """Simpler pairs stay neighbours in the domain, refute by themselves, keep to the runs, and cost no refutation."""
 
-from itertools import pairwise
+from dataclasses import replace
+from itertools import count, pairwise
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,7 +10,10 @@ import pytest
 import dpaudit as dp
 from dpaudit import AddRemove, PureDP, Replace, Rows, Tables, UserLevel, find_worst_pair
 from dpaudit.audit.datasets.description import as_code
+from dpaudit.audit.errors import MechanismError, StoreError
+from dpaudit.audit.progress import Runs
 from dpaudit.audit.sampling.sampler import as_sampler
+from dpaudit.audit.search import candidates
 from dpaudit.audit.search import find_worst_pair as module
 from dpaudit.audit.search.candidates import Candidate, Pool, chunks, complexity
 from dpaudit.audit.search.find_worst_pair import simplified
@@ -33,19 +37,42 @@ def leaks_from_ten_rows(rows, size, rng):
 
 
 def test_rows_that_change_nothing_are_left_out_and_the_others_made_equal():
-    x = [f"user {number}" for number in range(17)]
+    x = [f"user {number}" for number in (1, *range(16))]
     found = find_worst_pair(leaks_from_ten_rows, [(x, x[:-1])], **OPTIONS)
     assert (found.x, found.y) == (x, x[:-1]), "the audit is that of the given pair"
     assert (len(found.simple.x), len(found.simple.y)) == (10, 9), "with fewer rows the claim holds"
     assert len({*found.simple.x, *found.simple.y}) == 1
     assert found.simple.audit.is_refuted
+    x[0] = "user 16"
+    found = find_worst_pair(leaks_from_ten_rows, [(x, x[:-1])], **OPTIONS)
+    assert (len(found.simple.x), len(found.simple.y)) == (10, 9)
+    assert len({*found.simple.x}) == 10, "distinct rows stay distinct"
     assert found.simple.audit.alpha == 0.025
 
 
 def test_a_pair_as_simple_as_it_can_be_is_reached():
-    found = find_worst_pair(noisy_length, [(list(range(12)), list(range(11)))], **OPTIONS)
+    found = find_worst_pair(noisy_length, [(list(range(12)), list(range(11)))], keep_datasets=True, **OPTIONS)
     assert (found.simple.x, found.simple.y) == ([11], [])
-    assert "\n  simpler x = [11]\n          y = []\n          refuted on this simpler pair too" in str(found)
+    assert "\n  simpler x = [11]\n          y = []\n          refuted on this simpler pair too, with 95%" in str(found)
+    assert found.simple.audit.alpha == found.simple.alpha / 2, "but another pair was shown, had this one failed"
+
+
+@pytest.mark.parametrize("domain", ["pairs", "generator", "listed rows", "made-up rows"])
+@pytest.mark.parametrize("keep_datasets", [False, True])
+def test_rows_are_printed_only_if_the_search_made_them_up_or_the_caller_asks(domain, keep_datasets):
+    x = [0.5555, 0.6666, 0.5555, 0.6666]
+    rows = {
+        "pairs": [(x, x[:-1])],
+        "generator": lambda _: (x, x[:-1]),
+        "listed rows": Rows(values=(0.5555, 0.6666)),
+        "made-up rows": Rows(low=0.5555, high=0.6666, finite=True),
+    }
+    seen = []
+    options = OPTIONS | {"runs": 1_600, "keep_datasets": keep_datasets, "on_round": seen.append}
+    found = find_worst_pair(noisy_length, rows[domain], **options)
+    simpler = found.simple.lines if domain in ("pairs", "generator") else []
+    printed = "\n".join([str(found), repr(found), *simpler, *map(repr, found.ranking), *map(repr, seen)])
+    assert ("0.5555" in printed or "0.6666" in printed) is (keep_datasets or domain == "made-up rows")
 
 
 def test_without_an_adjacency_only_the_callers_pairs_are_candidates():
@@ -61,11 +88,11 @@ def test_without_an_adjacency_only_the_callers_pairs_are_candidates():
     found = find_worst_pair(noisy_length, [([1, 2, 3], [1, 2])], **OPTIONS | {"adjacency": None})
     assert found.is_refuted
     assert found.simple is None
-    assert "simpler" not in str(found)
+    assert f"\n  note    no simpler pair was refuted (0 tried, {found.simplifying_runs:,} runs)\n" in str(found)
 
 
 def test_where_rows_are_replaced_their_number_stays():
-    x = np.array([7.5, 2.5, 1.0, 0.25])
+    x = np.array([7.5, 2.5, 1.0, 1.0])
     found = find_worst_pair(noisy_sum, [(x, np.array([9.5, *x[1:]]))], **OPTIONS | {"adjacency": Replace()})
     simple = found.simple
     assert sorted(map(len, map(set, (simple.x.tolist(), simple.y.tolist())))) == [1, 2]
@@ -78,7 +105,7 @@ def test_rows_of_given_frames_and_of_listed_values_stay_as_they_are():
     def noisy_total(frame, size, rng):
         return frame["a"].sum() + rng.laplace(scale=0.3, size=size)
 
-    x = pd.DataFrame({"a": [2, 3, 5, 7, 1], "b": list("uvwxy")})
+    x = pd.DataFrame({"a": [2, 3, 5, 7, 7], "b": list("uvwxx")})
     y = x.copy()
     y.loc[0] = (9, "z")
     found = find_worst_pair(noisy_total, [(x, y)], **OPTIONS | {"adjacency": Replace()})
@@ -97,7 +124,7 @@ def test_another_bug_is_no_simplification_unless_exceptions_are_the_first_one():
             raise ValueError
         return len(rows) + rng.laplace(scale=0.3)
 
-    x = list("abcdefgh")
+    x = list("aabcdefg")
     found = find_worst_pair(fails, [(x, x[:-1])], **OPTIONS)
     assert (len(found.simple.x), len(found.simple.y)) == (4, 3)
     assert not found.simple.audit.counts.count_x == found.simple.audit.counts.count_y == 0
@@ -115,6 +142,38 @@ def test_infinite_and_missing_numbers_become_finite_ones_where_these_refute():
         assert found.is_refuted is (number == np.inf)
         if found.is_refuted:
             assert (found.simple.x, found.simple.y) == ([9.0], [])
+
+
+def test_pairs_are_looked_at_in_proportion_to_the_runs_however_many_rows_they_have(monkeypatch):
+    """No row can be left out, so every pair that lacks one is refused; of 2,000 rows that would be 4,000 pairs."""
+    looked_at = []
+
+    def counted(x, y):
+        looked_at.append(len(x) + len(y))
+        return complexity(x, y)
+
+    def leaks_from_all_rows(rows, size, rng):
+        return len(rows) * (3 if len(rows) >= 2_000 else 1) + rng.laplace(size=size)
+
+    monkeypatch.setattr(candidates, "complexity", counted)
+    rows = list(range(2_000))
+    found = find_worst_pair(leaks_from_all_rows, [(rows, rows[:-1])], **OPTIONS)
+    assert found.is_refuted
+    assert 4_000 < sum(looked_at) <= 20 * OPTIONS["runs"] // 2 + 2 * 4_000
+
+
+def test_ctrl_c_ends_a_simplification_where_it_looks_at_pairs(monkeypatch):
+    class Stopped(Runs):
+        def drawing(self):
+            raise KeyboardInterrupt
+
+    rows = list(range(16))
+    source = pairs_of([(rows, rows[1:])], AddRemove(), 1, 0)
+    judge = Judge(replace(as_sampler(leaks_from_ten_rows), watched=Stopped()), PureDP(1.0), **WIDE)
+    search = module.Simplification(Pool(source, AddRemove(), 1, 3), judge, 30_000, count())
+    monkeypatch.setattr(module.Simplification, "_shows", lambda *_: 100)  # as after a trial of the found pair
+    with pytest.raises(KeyboardInterrupt):
+        search.run(next(source.patterns()), [])
 
 
 WIDE = {"runs": 60_000, "alpha": 0.05, "seed": 3, "jobs": 1}
@@ -138,7 +197,8 @@ def test_shares_of_alpha_halve_and_the_pair_in_the_middle_is_next():
     rows = list(range(16))
     source = pairs_of([(rows, rows[1:])], AddRemove(), 1, 0)
     candidate = next(source.patterns())
-    found, spent = simplification(leaks_from_ten_rows, candidate, source, AddRemove(), never)
+    found, spent, count = simplification(leaks_from_ten_rows, candidate, source, AddRemove(), never)
+    assert count >= len(tried)
     assert found is None
     assert spent <= 60_000
     assert [share for _, share, _, _ in tried] == [0.05 / 2**k for k in range(1, len(tried) + 1)]
@@ -150,24 +210,29 @@ def test_shares_of_alpha_halve_and_the_pair_in_the_middle_is_next():
     def second(pair, share, runs, number):
         return SimpleNamespace(is_refuted=number == 2, runs=runs, pilot_runs=0)
 
-    found, _ = simplification(leaks_from_ten_rows, candidate, source, AddRemove(), second)
+    found, *_ = simplification(leaks_from_ten_rows, candidate, source, AddRemove(), second)
     assert (found.x, found.y) == (tried[1][0].x, tried[1][0].y)
 
 
 def test_an_audit_that_fails_shows_nothing():
     def fails(*_):
-        raise dp.AuditError("no outputs")
+        raise MechanismError("no outputs")
+
+    def full(*_):
+        raise StoreError("the disk is full")
 
     source = pairs_of(Rows(most=6, high=3.0), AddRemove(), 1, 0)
     candidate = next(source.random(np.random.default_rng(0)))
-    found, spent = simplification(noisy_length, candidate, source, AddRemove(), fails)
+    found, spent, _ = simplification(noisy_length, candidate, source, AddRemove(), fails)
     assert found is None
     assert spent <= 60_000
+    with pytest.raises(StoreError, match="full"):
+        simplification(noisy_length, candidate, source, AddRemove(), full)
 
 
 def test_no_refutation_is_lost_and_no_run_made_of_a_claim_that_is_not_refuted(monkeypatch):
     options = OPTIONS | {"search_runs": 1_600}
-    monkeypatch.setattr(module, "simplified", lambda *_: (None, 0))
+    monkeypatch.setattr(module, "simplified", lambda *_: (None, 0, 0))
     plain = find_worst_pair(leaks_from_ten_rows, Rows(most=14), **options)
     monkeypatch.undo()
     found = find_worst_pair(leaks_from_ten_rows, Rows(most=14), **options)
@@ -183,6 +248,17 @@ def test_progress_counts_all_runs_and_they_are_at_most_half_of_the_audit():
     found = find_worst_pair(leaks_from_ten_rows, [(rows, rows[1:])], progress=spent.append, **OPTIONS)
     assert 0 < found.simplifying_runs <= OPTIONS["runs"]
     assert sum(spent) == found.runs + 2 * OPTIONS["runs"] + found.simplifying_runs
+
+
+@pytest.mark.parametrize("limit", [{"sequential": True}, {"seconds": 30.0}])
+def test_after_an_audit_that_ends_early_at_most_half_the_runs_so_far_follow_and_none_after_a_limit_of_time(limit):
+    rows = list(range(30))
+    options = OPTIONS | {"runs": 1_000_000, "search_runs": 3_000} | limit
+    found = find_worst_pair(leaks_from_ten_rows, [(rows, rows[1:])], **options)
+    assert found.is_refuted
+    assert found.audit.runs < 800
+    assert found.simplifying_runs <= (found.runs + 2 * found.audit.runs) / 2
+    assert (found.simplifying_runs > 0) is ("seconds" not in limit)
 
 
 def test_the_verdict_on_the_simple_pair_is_independent_of_the_number_of_workers():
@@ -242,7 +318,7 @@ def test_the_simplest_pair_of_a_domain_is_reached_through_neighbours_of_ever_les
             path.append(simpler)
             return simpler
 
-        pool.simplest(candidate, accept, lambda: True)
+        pool.simplest(candidate, accept, lambda _: True)
         sizes = [complexity(one.x, one.y) for one in path]
         assert all(after < before for before, after in pairwise(sizes))
         assert all(pool.is_possible(one) for one in path)
@@ -266,7 +342,7 @@ def test_graphs_lose_nodes_and_edges(adjacency, smallest):
     source = pairs_of(Graphs(most=7, max_degree=3), adjacency, 1, 0)
     pool = Pool(source, adjacency, 1, 0)
     candidate = next(filter(pool.is_possible, source.random(np.random.default_rng(5))))
-    found = pool.simplest(candidate, lambda one: one, lambda: True)
+    found = pool.simplest(candidate, lambda one: one, lambda _: True)
     assert sorted(map(shape, (found.x, found.y))) == smallest
     assert {*found.x, *found.y} == set(range(max(len(found.x), len(found.y))))
 
