@@ -173,11 +173,11 @@ class WorstPair(Result):
 
     @property
     def simpler_lines(self) -> list[tuple[str, str]]:
-        """Lines of the simple pair and their names; a note if runs refuted none; nothing if there were no runs."""
+        """Lines of the simple pair and their names; a note if pairs were tried and none was refuted."""
         if self.simple is not None:
             return [*zip(("simpler", "", ""), self.simple.lines, strict=False)]
         runs = f"{self.simpler_tried:,} tried, {self.simplifying_runs:,} runs"
-        return [("note", f"no simpler pair was refuted ({runs})")] if self.simplifying_runs else []
+        return [("note", f"no simpler pair was refuted ({runs})")] if self.simpler_tried else []
 
     @property
     def _pilot(self) -> list[str]:

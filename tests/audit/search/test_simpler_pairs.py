@@ -88,7 +88,7 @@ def test_without_an_adjacency_only_the_callers_pairs_are_candidates():
     found = find_worst_pair(noisy_length, [([1, 2, 3], [1, 2])], **OPTIONS | {"adjacency": None})
     assert found.is_refuted
     assert found.simple is None
-    assert f"\n  note    no simpler pair was refuted (0 tried, {found.simplifying_runs:,} runs)\n" in str(found)
+    assert "no simpler pair" not in str(found)
 
 
 def test_where_rows_are_replaced_their_number_stays():

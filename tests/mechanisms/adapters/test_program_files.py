@@ -325,15 +325,21 @@ def test_what_a_run_starts_ends_with_the_runs():
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="the system does not show the environment")
 def test_what_a_run_starts_in_another_session_ends_with_the_run(tmp_path):
     code = f"""
-import subprocess
-alive = []
+import subprocess, time
+
+def is_alive(number):
+    for _ in range(100):  # a killed process takes a moment to end
+        try:
+            if open(f"/proc/{{number}}/stat").read().split()[2] == "Z":
+                return False
+        except OSError:
+            return False
+        time.sleep(0.05)
+    return True
+
 with open({str(tmp_path / "numbers")!r}, "a+") as file:
     file.seek(0)
-    for number in file.read().split():
-        try:
-            alive += [open(f"/proc/{{number}}/stat").read().split()[2] != "Z"]
-        except OSError:
-            alive += [False]
+    alive = [is_alive(number) for number in file.read().split()]
     print(subprocess.Popen(["sleep", "99"], start_new_session=True).pid, file=file)
 print(sum(alive))
 """

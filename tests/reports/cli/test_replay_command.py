@@ -117,6 +117,8 @@ def test_rows_of_a_search_are_in_the_command_only_if_they_are_kept(run, replayed
         "9000",
         "--search-runs",
         "2000",
+        "--jobs",
+        "1",
     ]
     _, out, _ = run("audit", "shelled:many", *options, *(["--keep-datasets"] if keeps else []))
     (line,) = (line for line in out.splitlines() if line.startswith("  next: "))

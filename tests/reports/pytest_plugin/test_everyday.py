@@ -478,7 +478,7 @@ def test_a_mistake_in_a_call_shows_no_lines_of_the_library(project):
             dp_audit(partial(noisy, 1.0, rng=3), [1, 1], [1], claim=1.0)
 
         def test_crash():
-            check(crash, [1, 1], [1], claim=1.0, runs=1_000)
+            check(crash, [1, 1], [1], claim=1.0, runs=1_000, jobs=1)
         """
     )
     shown = text_of(run(project))
