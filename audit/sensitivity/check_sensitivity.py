@@ -447,7 +447,7 @@ def check_sensitivity(
     ...     return sum(min(max(row, -1.0), 1.0) for row in rows)
     >>> rows = Rows(low=-5.0, high=5.0, finite=True)  # NaN would pass the clip
     >>> print(check_sensitivity(clipped_sum, rows, adjacency="replace", bound=1.0).sentence)
-    REFUTED: the l1 sensitivity is at least 2, stated 1; x = [-5.0], y = [5.0]
+    REFUTED: the l1 sensitivity is at least 2, stated 1; x = [-1.0], y = [1.0]
     """
     seed = checked_seed(seed)
     relation = None if adjacency is None else as_adjacency(adjacency)
