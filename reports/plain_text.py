@@ -432,7 +432,7 @@ def table(suite: Suite) -> Table:
             Text(visible(stated(result), 80)),
             Text(marked(result.verdict), style=f"bold {LOOKS[result.verdict].colour}"),
             Text(spelled(found(result))),
-            Text(spelled(exact_text(entry))),
+            Text(exact_text(entry).rpartition(" = ")[2]),
             Text(detectable_text(result)),
             Text(size(result)),
             Text(duration(seconds(result))),
