@@ -200,7 +200,9 @@ def _detail(entry: Entry) -> str:
     sentence, remarks = plain.sentences(result)
     headline = f"- **{escaped(entry.name, 80)}**.{surprise} {escaped(sentence, 2_000)}\n"
     headline += "".join(f"  - {escaped(remark, 2_000)}\n" for remark in remarks)
-    again = f"\n  - repeat with: {escaped(repetition(entry), 2_000)}"
+    call = plain.visible(repetition(entry), 2_000)
+    is_words = "`" in call or call.startswith("the same call")
+    again = f"\n  - repeat with: {escaped(call, 2_000) if is_words else f'`{call}`'}"  # to be pasted
     if isinstance(result, StatementResult):
         return f"{headline}  - statement: {_said(result.statement)}{note and ' –'}{note}{again}"
     if isinstance(result, CanaryResult):
