@@ -119,8 +119,8 @@ def colour_or_none(rows: list[str], rng: np.random.Generator) -> str | None:
 
 
 def frozen(answer: float, size: int, rng: np.random.Generator) -> Outputs:
-    """Noise that is the same in each block, which makes the audit inconclusive."""
-    return answer + np.random.default_rng(1).laplace(size=size)
+    """Noise that is the same in each block, which makes the audit inconclusive; single runs would be refuted."""
+    return answer + (np.random.default_rng(1) if size > 1 else rng).laplace(size=size)
 
 
 def choose(utilities: tuple[float, ...], size: int, rng: np.random.Generator) -> Outputs:
