@@ -87,7 +87,7 @@ def contents_in_words(dataset: Any) -> str:
 
 
 def as_code(dataset: Any) -> str | None:
-    """Return the contents as a Python expression, short where values are repeated; None if there is no literal of them.
+    """Return a Python expression that makes the dataset, or None if none does; repeated values are products.
 
     The expression assumes the usual abbreviations of numpy, pandas and networkx.
 

@@ -153,8 +153,9 @@ _SCORES = 1_000  # largest number of scores that a pilot chooses from, each with
 def run_notes(
     x: Outputs, y: Outputs, main_x: BlockCounts, main_y: BlockCounts, *, runs: str = "pilot runs"
 ) -> tuple[str, ...]:
-    """Exceptions, and outputs that never vary or are no values, of the kept outputs, which `runs` names, and of those
-    only counted.
+    """Return notes on exceptions, and on outputs that never vary, are NaN or are None.
+
+    They concern the kept outputs, which `runs` names; exceptions also concern the runs that were only counted.
     """
     notes = []
     if (text := number_text(x)) is not None and number_text(y) is not None:

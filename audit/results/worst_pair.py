@@ -30,7 +30,7 @@ class SimplePair:
     alpha : float
         That of the search: the probability of showing a simpler pair on which the claim holds.
     audit : AuditResult
-        Audit of this pair on runs of its own, with its share of that alpha; tests of other simple pairs have the rest.
+        Audit of this pair on fresh runs. It has a share of that alpha; the rest is for other simple pairs.
     """
 
     x: Any = field(repr=False, compare=False)

@@ -210,7 +210,7 @@ class Simplification:
         if pilot is None:  # so few runs show too little
             return
 
-        def shape(pair: Candidate) -> tuple[Any, ...]:  # other digits are no simpler
+        def shape(pair: Candidate) -> tuple[Any, ...]:  # a pair that only has other digits is no simpler
             return complexity(pair.x, pair.y)[:3]
 
         def has_room(candidate: Candidate) -> bool:
@@ -334,9 +334,9 @@ def find_worst_pair(
     search_runs : int, optional
         Runs of the search, over all pairs and both datasets, at least 400; up to 192 more show whether the
         mechanism clamps numbers, so that NaN is tried. The default is that of
-        `dpaudit.settings`, or `runs` (or a million), half the runs of the audit. After a refutation, at most as many
-        look for a simpler pair that refutes too, at most half of those of the audit, and half of those that both made;
-        none if that is fewer than 800, or with `seconds`.
+        `dpaudit.settings`, or `runs` (or a million), half the runs of the audit. After a refutation,
+        more runs look for a simpler pair that refutes too: at most `search_runs`, half the planned runs of the audit,
+        and half the runs made so far; none if that is fewer than 800, or with `seconds`.
     alpha : float
         Allowed probability of refuting a correct mechanism.
     seed : int or None
@@ -361,8 +361,8 @@ def find_worst_pair(
     Returns
     -------
     WorstPair
-        The pair found, the ranking of all pairs tried, and the `audit` of the pair on fresh runs; after a refutation
-        also a `simple` pair on which an audit of its own refutes the claim.
+        The pair found, the ranking of all pairs tried, and the `audit` of the pair on fresh runs. After a refutation,
+        `simple` is a simpler pair on which a separate audit refutes the claim too, if there is one.
 
     Raises
     ------
