@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from . import counts as counts
     from . import domains as domains
     from . import errors as errors
+    from . import exact as exact
     from . import noise as noise
     from . import results as results
     from .audit.canaries.check_canaries import check_canaries
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from .audit.settings import settings
 
 _NAME = "dpaudit"
-_MODULES = ("adapters", "claims", "counts", "domains", "errors", "noise", "results")
+_MODULES = ("adapters", "claims", "counts", "domains", "errors", "exact", "noise", "results")
 _WHERE = {
     name: module
     for module, names in {

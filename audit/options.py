@@ -138,6 +138,43 @@ _WITHIN_1: Final = "a number greater than 0 and less than 1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """Where an exact audit ends, and the excess that it does not count.
+
+    Attributes
+    ----------
+    remainder : float
+        The probability on each dataset that may stay unexplored.
+    tolerance : float
+        A claim is verified if the excess of δ is at most this. A certain excess refutes it all the same, unless
+        rounding can cause it; with 0, that of rounding does too.
+    executions, states : int
+        The most executions of the code on a dataset, and states of it that are kept apart.
+    seconds : float
+        The longest time on a dataset.
+
+    Raises
+    ------
+    OptionError
+        For a number that is not positive; `tolerance` may be 0.
+    """
+
+    remainder: float = 1e-10  # a tenth of the tolerance, whatever is in it
+    tolerance: float = 1e-9
+    executions: int = 1_000_000
+    states: int = 100_000  # 200 MB
+    seconds: float = 600.0
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        for each in fields(self):
+            if not (value := getattr(self, each.name)) > 0 and (each.name, value) != ("tolerance", 0):
+                raise OptionError(
+                    f"{each.name}={value!r} is not a budget; use a positive number.", **{each.name: value}
+                )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """The options of `check` and `find_worst_pair`, each with its type and default; `RULES` has their rules.
 
@@ -152,6 +189,7 @@ class Options:
     sequential: bool = False
     output: Any = None
     distance: float = 1
+    exact: bool | Budget = False
     # what is asked
     detect: float | None = None
     power: float = 0.95
@@ -173,8 +211,12 @@ class Options:
 
 DEFAULTS: Final[dict[str, Any]] = {each.name: each.default for each in fields(Options)}
 """The default of each option of `check`."""
-NAMED: Final = ("claim", "adjacency", "runs", "alpha", "seed", "sequential", "output", "distance")
+NAMED: Final = ("claim", "adjacency", "runs", "alpha", "seed", "sequential", "output", "distance", "exact")
 """The options of `check` that its signature names."""
+EXACT_OPTIONS: Final = (
+    "claim", "adjacency", "output", "distance", "exact", "seconds", "name", "claim_source", "keep_datasets", "progress",
+)  # fmt: skip
+"""The options of `check` that an exact audit takes."""
 OTHERS: Final = tuple(name for name in DEFAULTS if name not in NAMED)
 """The options that `settings` explains."""
 
@@ -203,6 +245,11 @@ RULES: Final[dict[str, Rule]] = {
     "claim_source": Rule(_text, "is not a text", "a string that names the source of the claim"),
     "keep_datasets": _FLAG,
     "sequential": _FLAG,
+    "exact": Rule(
+        lambda value: value if is_flag(value) or isinstance(value, Budget) else _WRONG,
+        "is unknown",
+        "a bool, or a dpaudit.exact.Budget",
+    ),
     "on_interim": _LISTENER,
     "search_runs": Rule(
         _whole(LEAST_SEARCH, MOST_RUNS),

@@ -136,6 +136,7 @@ class Meter(Runs):
         self.is_replayable = False  # whether a replay may see the noise
         self.ways: tuple[str, ...] = ()
         self.before = self.done = self.ran_so_far = 0  # runs before the latest `expect`, and since then
+        self._executed = 0
         self.best: Callable[[], Any] = lambda: None
         self.leading: tuple[Any, ...] = ()  # pairs of a search
         self.pair: tuple[Any, Any] | None = None  # the datasets of the first of them
@@ -186,6 +187,12 @@ class Meter(Runs):
         """Show an interim analysis of a sequential audit."""
         self._text = f"{at.runs:,} runs on each dataset, bound {rounded_down(at.bound):g}, p {at.pvalue:.2g}"
         self.show()
+
+    def left(self, remainder: float, executions: int, states: int) -> None:
+        """Show what an exact audit has not explored of a dataset, after so many executions."""
+        self._text = f"{remainder:.2g} not explored, {counted(states, 'state')}"
+        before, self._executed = self._executed, executions
+        self(executions - before if executions >= before else executions)  # a new dataset begins with none
 
     def lead(self, pair: object) -> None:
         """Show the leading pair of a search."""

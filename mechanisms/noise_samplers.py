@@ -138,7 +138,7 @@ def gaussian_on_grid(answer: float, scale: float, size: int, rng: np.random.Gene
     return noise_on_grid(fill_gaussian, answer, scale, size, rng)
 
 
-@noise_primitive("two-sided geometric", location=0.0, scale="scale", size="size")
+@noise_primitive("two-sided geometric", location=0, scale="scale", size="size")
 def two_sided_geometric(scale: float, size: int, rng: np.random.Generator) -> Integers:
     """Return draws of K with Pr[K = k] = (1−r)/(1+r) r^|k|, r = e^{−1/scale}, shape (size,), int64.
 

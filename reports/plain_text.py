@@ -51,7 +51,7 @@ Hues of Okabe & Ito (2008), which are distinct for readers with any colour visio
 READING_ORDER: Final = tuple(LOOKS)
 _ALIKE: Final = {
     "DIFFERENT": Verdict.REFUTED, "EXCESS": Verdict.REFUTED, "SHOWN": Verdict.NOT_REFUTED,
-    "BOUNDED": Verdict.NOT_REFUTED, "UNDETERMINED": Verdict.INCONCLUSIVE,
+    "BOUNDED": Verdict.NOT_REFUTED, "VERIFIED": Verdict.NOT_REFUTED, "UNDETERMINED": Verdict.INCONCLUSIVE,
 }  # fmt: skip
 
 

@@ -10,15 +10,15 @@ import math
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
-from ..claims.claim import Claim, ClaimAtDistance, as_claim, claim_at
+from ..claims.claim import Claim, ClaimAtDistance, claim_at
 from ..clock import now
-from ..datasets.adjacency import AddRemove, Adjacency, Replace, UserLevel, as_adjacency, on_tuples
-from ..datasets.description import contents_in_words, difference_and_rows, is_empty, notes_on_texts, summarise
-from ..errors import ClaimError, DatasetError, OptionError
+from ..datasets.adjacency import AddRemove, Adjacency, Replace, UserLevel, on_tuples
+from ..datasets.description import notes_on_texts
+from ..errors import OptionError
 from ..events.features import noting_left_out
 from ..events.outputs import are_equal
 from ..floating_point_errors import with_own_arithmetic
@@ -27,13 +27,14 @@ from ..health.findings import Finding, HealthCheck, checks_to_ignore
 from ..inference.event_test import Directed, check_test_alpha, directed
 from ..inference.guess_test import Guesses, coins_for
 from ..known_options import with_known_options
-from ..options import DEFAULTS, LEAST_RUNS, Options, check_sequential, checked, checked_seed
+from ..options import DEFAULTS, LEAST_RUNS, Budget, Options, check_sequential, checked_seed
 from ..portfolio.choice import Choice, directed_shares
 from ..power.alternatives import Alternative, AsLikely, GaussianNoise, event_of
 from ..power.joint_test_power import power_of_test, runs_needed
 from ..progress import Meter, told
 from ..random_streams import Stream, seed_of
-from ..results.audit_result import FINAL_SHARE, AuditResult, InterimAnalysis, Pair, Settings
+from ..results.audit_result import FINAL_SHARE, AuditResult, InterimAnalysis, Settings
+from ..results.stated import pair_of, stated
 from ..results.verdict import largest_excess
 from ..sampling.block_plan import MemoryPart, Plan
 from ..sampling.draw import plan_blocks
@@ -47,6 +48,7 @@ from .detectable_excess import SHARE, UNKNOWN, guessed, is_gaussian, power_of_th
 from .fixed_size import EarlierDraws, FixedSizeAudit
 
 if TYPE_CHECKING:
+    from ..exact.exact_result import ExactResult
     from ..store.sqlite_store import Store, StorePart
 
 # Number of runs that an audit needs to detect a given excess, for the event that a first pilot chooses.
@@ -174,84 +176,25 @@ def _check_size(runs: int, detect: float) -> None:
         )
 
 
-# The claim to audit, with its source and its neighbour relation: the caller's, or the mechanism's own.
-
-
-@dataclass(frozen=True, slots=True)
-class Stated:
-    """A claim with its source and its neighbour relation, which may be None."""
-
-    claim: Claim | ClaimAtDistance
-    source: str
-    adjacency: Adjacency | None
-
-
-def stated(mechanism: Any, claim: Any, adjacency: Any, claim_source: str) -> Stated:
-    """What the caller states, completed by the mechanism's attributes `claim`, `claim_source` and `adjacency`.
-
-    Parameters
-    ----------
-    claim : Claim, float, (float, float), callable or None
-        As in `check`; the attribute may have the same forms.
-    adjacency : Adjacency, str or None
-        As in `check`.
-
-    Raises
-    ------
-    ClaimError
-        If neither states a claim, or it is not a claim.
-    OptionError
-        For an invalid adjacency or source.
-
-    Examples
-    --------
-    >>> from dpaudit import PureDP
-    >>> class Noisy:
-    ...     claim = PureDP(1.0)
-    >>> stated(Noisy(), None, None, "")
-    Stated(claim=PureDP(epsilon=1.0), source='the claim of Noisy', adjacency=None)
-    """
-    source, kind = checked("claim_source", claim_source), _name(mechanism)
-    if claim is None:
-        claim = _own_claim(mechanism, kind)
-        own = getattr(mechanism, "claim_source", "")
-        source = source or (own if isinstance(own, str) and own else f"the claim of {kind}")
-    if adjacency is None:
-        relation = getattr(mechanism, "adjacency", None)
-        adjacency = relation if isinstance(relation, Adjacency) else None
-    return Stated(as_claim(claim), source, None if adjacency is None else as_adjacency(adjacency))
-
-
-def _own_claim(mechanism: Any, kind: str) -> Claim | ClaimAtDistance:
-    """The mechanism's attribute `claim`, in any form that `check` takes."""
-    remedy = "Pass claim=PureDP(epsilon) or another claim (shell: --epsilon)"
-    try:
-        claim = mechanism.claim
-    except AttributeError as error:
-        if hasattr(type(mechanism), "claim"):  # a property that failed
-            raise ClaimError(f"the claim of {kind} cannot be read: {error}. {remedy}, or mend the property.") from error
-        raise ClaimError(
-            f"no claim given, and {kind} has no attribute claim. {remedy}, or an object that states its claim, such as "
-            "an adapter."
-        ) from error
-    try:
-        return as_claim(claim)
-    except ClaimError as error:
-        raise ClaimError(f"the attribute claim of {kind}: {error} {remedy}, which takes precedence.") from error
-
-
-def _name(mechanism: Any) -> str:
-    """The name of a function, and of the class of an object."""
-    name = getattr(mechanism, "__name__", None)
-    return name if isinstance(name, str) and name else type(mechanism).__name__
-
-
 _LOG = logging.getLogger("dpaudit")
 _STATE = "the mechanism keeps state from run to run, so one process drew all runs, regardless of the number of workers"
 _FIXED = "calls give the same outputs with every rng, so each run was drawn by a call with size=1"
 _RUNS = 1_000_000  # if neither runs nor an excess to detect is requested
 
 
+@overload
+def check(
+    mechanism: Any, x: Any, y: Any, *,
+    claim: Claim | ClaimAtDistance | float | tuple[float, float] | None = ..., adjacency: Adjacency | str | None = ...,
+    runs: int | None = ..., alpha: float = ..., seed: int | None = ..., sequential: bool = ...,
+    output: OutputPart | None = ..., distance: float = ..., exact: Literal[False] = ..., **options: Any,
+) -> AuditResult: ...  # fmt: skip
+@overload
+def check(
+    mechanism: Any, x: Any, y: Any, *,
+    claim: Claim | ClaimAtDistance | float | tuple[float, float] | None = ..., adjacency: Adjacency | str | None = ...,
+    output: OutputPart | None = ..., distance: float = ..., exact: Literal[True] | Budget, **options: Any,
+) -> ExactResult: ...  # fmt: skip
 @with_known_options(DEFAULTS)
 def check(
     mechanism: Any,
@@ -266,8 +209,9 @@ def check(
     sequential: bool = False,
     output: OutputPart | None = None,
     distance: float = 1,
+    exact: bool | Budget = False,
     **options: Any,
-) -> AuditResult:
+) -> Any:
     """Audit a mechanism's privacy claim on one pair of datasets.
 
     With probability at most `alpha`, over all events, both directions and every choice made here, the audit refutes a
@@ -305,6 +249,10 @@ def check(
         "stats.mean"; a place; or a function of one output (of a vectorised mechanism's whole chunk).
     distance : float
         Distance between x and y. Beyond 1 the audit tests the group-privacy version of the claim.
+    exact : bool or Budget
+        For code whose only randomness is discrete: instead of sampling, execute it down every branch of its draws. The
+        result is VERIFIED or REFUTED with certainty, for ideal coins, or UNDETERMINED; alpha, runs and seed have no
+        use. A `dpaudit.exact.Budget` says where that ends.
     **options
         `detect`, `power`, `seconds` (makes the audit sequential), `bins`, `floating_point`, `ignore`, `name`,
         `claim_source`, `keep_datasets`, `jobs`, `progress`, `on_interim`, `chunk_seconds` and `store`: see `settings`,
@@ -312,15 +260,16 @@ def check(
 
     Returns
     -------
-    AuditResult
-        A `FixedSizeResult`, or a `SequentialResult` if the audit was sequential.
+    AuditResult or ExactResult
+        A `FixedSizeResult`, or a `SequentialResult` if the audit was sequential; an `ExactResult` if it was exact.
 
     Raises
     ------
     ClaimError, AdjacencyError, DatasetError, OptionError
         For arguments outside their range.
     MechanismError
-        If the mechanism cannot be run, or every pilot run raises.
+        If the mechanism cannot be run, or every pilot run raises; for an exact audit, with the line that it cannot
+        follow.
     StoreError
         If the store belongs to another audit, is in use, damaged or full.
 
@@ -357,9 +306,14 @@ def check(
     """
     given: dict[str, Any] = {
         "claim": claim, "adjacency": adjacency, "runs": runs, "alpha": alpha, "seed": checked_seed(seed),
-        "sequential": sequential, "output": output, "distance": distance,
+        "sequential": sequential, "output": output, "distance": distance, "exact": exact,
     }  # fmt: skip
-    return audit_pair(mechanism, x, y, Options(**given, **options))
+    chosen = Options(**given, **options)
+    if exact:
+        from ..exact.exact_audit import audit_pairs  # only where an audit needs it
+
+        return audit_pairs(mechanism, [(x, y)], chosen)
+    return audit_pair(mechanism, x, y, chosen)
 
 
 @with_own_arithmetic
@@ -368,19 +322,14 @@ def audit_pair(mechanism: Any, x: Any, y: Any, options: Options, earlier: Earlie
     started = now()
     # A search has made the sampler already, and knows the form of its outputs.
     sampler = sampler_of(mechanism, options) if earlier is None else earlier.plan.sampler
-    distance, sequential = options.distance, options.sequential or options.seconds is not None
-    if is_empty(x) and is_empty(y):
-        raise DatasetError("both datasets are empty, so they cannot differ; pass two neighbouring datasets.")
+    sequential = options.sequential or options.seconds is not None
     said = stated(mechanism, options.claim, options.adjacency, options.claim_source)
-    if said.adjacency is not None:
-        said.adjacency.check(x, y, distance)
-    if sampler.check_pair is not None:
-        sampler.check_pair(x, y, distance)
+    pair = pair_of(sampler, x, y, said.adjacency, options)
     check_sequential(options, sequential, options.runs)
     settings = Settings(
-        claim=claim_at(said.claim, distance),
+        claim=claim_at(said.claim, options.distance),
         claim_source=said.source,
-        pair=_pair(x, y, said.adjacency, distance, sampler.check_pair is not None, options.keep_datasets),
+        pair=pair,
         alpha=check_test_alpha(options.alpha),
         detect=options.detect,
         power=options.power,
@@ -521,19 +470,3 @@ def runs_or_setting(options: Options) -> int | None:
     if options.runs is None and options.detect is None and options.seconds is None:
         return or_setting("runs", None)  # type: ignore[no-any-return]
     return options.runs
-
-
-def _pair(x: Any, y: Any, adjacency: Adjacency | None, distance: float, is_checked: bool, keep: bool) -> Pair:
-    """The pair as text; `is_checked` says whether the mechanism has checked the distance itself."""
-    words, rows = difference_and_rows(x, y) if adjacency is None else (adjacency.difference(x, y), None)
-    is_doubtful = rows is not None and rows > distance and not is_checked
-    return Pair(
-        x=summarise(x),
-        y=summarise(y),
-        difference=words,
-        doubt=f"x and y differ in {rows:,} rows, and no adjacency makes them neighbours" if is_doubtful else "",
-        adjacency="declared neighbours by the caller" if adjacency is None else str(adjacency),
-        unit="" if adjacency is None else adjacency.unit,
-        distance=distance,
-        contents=(contents_in_words(x), contents_in_words(y)) if keep else None,
-    )

@@ -275,7 +275,7 @@ def _same_distribution(
     **options: Any,
 ) -> AuditResult:
     """The audit of the claim that no event distinguishes the versions."""
-    result = check(
+    result: AuditResult = check(
         versions.mechanism,
         "old",
         "new",

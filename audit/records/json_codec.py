@@ -49,7 +49,20 @@ from ..results.result import Result
 from ..results.statement_result import Point, Series, StatementResult
 from ..results.verdict import Verdict
 from ..sampling.object_identity import Provenance
-from .suite import Accepted, Checked, Entry, Recount, ReplayRow, ReplayTable, SideCheck, Suite, Topic, side_check
+from .suite import (
+    Accepted,
+    Checked,
+    Entry,
+    ExactRow,
+    ExactTable,
+    Recount,
+    ReplayRow,
+    ReplayTable,
+    SideCheck,
+    Suite,
+    Topic,
+    side_check,
+)
 
 SCHEMA = 8
 """Version of the file format, the only one that is read."""
@@ -87,7 +100,7 @@ TYPES: dict[str, type[Any]] = {
         text_columns.TextColumns, Counts, Guesses, OtherDirection, DivergenceTest, Pair, Provenance, Finding,
         InterimAnalysis, BinCounts, FloatingPointLeak, events.Sketch, FixedSizeResult, SequentialResult, Point, Series,
         StatementResult, CanaryGuesses, CanaryTest, ScoreSketch, CanaryResult, Recount, Accepted, ReplayRow,
-        ReplayTable, SideCheck, Entry, Topic, Suite, Raised, Dictionary, Foreign, Opaque,
+        ReplayTable, ExactRow, ExactTable, SideCheck, Entry, Topic, Suite, Raised, Dictionary, Foreign, Opaque,
     )
 }  # fmt: skip
 ENUMS: dict[str, type[enum.Enum]] = {"Verdict": Verdict, "HealthCheck": HealthCheck, "Mark": Mark}
@@ -106,6 +119,7 @@ def to_json(suite: Suite) -> str:
         },
         "is_met": suite.is_met if any(entry.expected is not None for entry in suite.entries) else None,
         "refuted": [entry.name for entry in suite.entries if entry.result.is_refuted],
+        "checks": {check.name: check.word for check in suite.checks},
     }
     whole = plain_data(dataclasses.replace(suite, entries=(), environment={}))
     whole.pop("environment")

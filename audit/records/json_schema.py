@@ -95,6 +95,7 @@ def json_schema() -> Schema:
                     "verdicts": verdicts,
                     "is_met": {"type": ["boolean", "null"]},
                     "refuted": {"type": "array", "items": {"type": "string"}},
+                    "checks": {"type": "object", "additionalProperties": {"type": "string"}},
                 },
             },
             "suite": {"$ref": f"#/$defs/{Suite.__name__}"},

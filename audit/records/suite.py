@@ -148,8 +148,29 @@ class ReplayTable:
             raise RecordError(f"{given}; use a seed >= 0 and no more rows than calls.")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExactRow:
+    """An output of an exact audit: its probabilities on x and on y, and the largest loss that is certain, in nats."""
+
+    output: str
+    x: float
+    y: float
+    loss: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExactTable:
+    """What an exact audit found."""
+
+    rows: tuple[ExactRow, ...]  # the outputs with the largest losses
+    n_outputs: int
+    curve: tuple[tuple[float, float, float], ...]  # ε, and both ends of δ(ε)
+    at_claim: tuple[tuple[float, float], ...]  # the (ε, δ) of the claim; empty for another boundary
+
+
 _WORDS = {
-    # The words of `ReplayVerdict`, whose module imports this one.
+    # The words of `ReplayVerdict` and `ExactVerdict`, whose modules import this one.
+    "exact": {name: name.lower() for name in ("VERIFIED", "REFUTED", "UNDETERMINED")},
     "replay": {"EXCESS": "excess", "BOUNDED": "bounded on this path", "UNDETERMINED": "undetermined"},
     "equivalence": {each.name: each.value for each in Equivalence},
     "sensitivity": {each.name: each.value for each in Verdict},
@@ -159,12 +180,12 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SideCheck:
-    """A check that bounds no privacy parameter: a replay, a comparison of two versions, a search for a sensitivity.
+    """A check without alpha or a bound: an exact audit, a replay, a comparison of versions, a search for a sensitivity.
 
     Attributes
     ----------
     name, kind, subject : str
-        Name in the suite; "replay", "equivalence" or "sensitivity"; what was checked.
+        Name in the suite; "exact", "replay", "equivalence" or "sensitivity"; what was checked.
     verdict : str
         The name of its verdict, such as "EXCESS".
     claim, found : str
@@ -176,6 +197,8 @@ class SideCheck:
         0 for a check that is not random.
     replay : ReplayTable, optional
         The calls of a replay.
+    exact : ExactTable, optional
+        The outputs and δ(ε) of an exact audit.
     is_expected : bool
         Whether a test expects this verdict.
     """
@@ -190,6 +213,7 @@ class SideCheck:
     seed: int
     alpha: float = 0.0
     replay: ReplayTable | None = None
+    exact: ExactTable | None = None
     is_expected: bool = False
 
     def __post_init__(self) -> None:
@@ -457,9 +481,9 @@ _OF_VERSIONS = ("old", "new", "dataset", "margin", "lower", "upper", "estimate",
 
 
 def side_check(name: str, result: Any, *, is_expected: bool = False) -> SideCheck:
-    """Return what a suite keeps of a replay, a comparison of two versions or a search for a sensitivity."""
+    """Return what a suite keeps of an exact audit, a replay, a comparison of versions or a search for a sensitivity."""
     common: dict[str, Any] = {
-        "name": name, "verdict": result.verdict.name, "seed": result.seed, "is_expected": is_expected,
+        "name": name, "verdict": result.verdict.name, "seed": getattr(result, "seed", 0), "is_expected": is_expected,
         "lines": (result.headline, *result.details) if isinstance(result, Result) else tuple(str(result).splitlines()),
     }  # fmt: skip
     if isinstance(result, EquivalenceResult):
@@ -472,8 +496,8 @@ def side_check(name: str, result: Any, *, is_expected: bool = False) -> SideChec
     return SideCheck(**own, **common)
 
 
-def flat(result: Checked | EquivalenceResult) -> dict[str, Scalar]:
-    """Return the values of `Suite.to_frame` that the result has, or those of a comparison of two versions.
+def flat(result: Any) -> dict[str, Scalar]:
+    """Return the values of `Suite.to_frame` that the result has, or those of another check.
 
     Examples
     --------
@@ -487,6 +511,8 @@ def flat(result: Checked | EquivalenceResult) -> dict[str, Scalar]:
     if isinstance(result, EquivalenceResult):
         own: dict[str, Any] = {name: getattr(result, name) for name in _OF_VERSIONS}
         return {"verdict": result.verdict.value, **own, "event": result.event_in_words}
+    if not isinstance(result, Checked):
+        return dict(result.numbers())
     (row,) = rows(Suite(title="", entries=(Entry(name="", result=result),)))
     return {name: value for name, value in row.items() if value is not None and name not in _OF_A_SUITE}
 

@@ -6,7 +6,7 @@ import functools
 import inspect
 import random
 from collections.abc import Callable, Iterable
-from typing import Any, ParamSpec, TypeVar, cast
+from typing import Any, NamedTuple, ParamSpec, TypeVar, cast
 
 import numpy as np
 
@@ -31,7 +31,8 @@ def noise_primitive(
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Declare that a function draws noise: while `replay` records, a call of it is one call of a noise primitive.
 
-    What the function draws inside is not recorded. Outside of a replay the function is called unchanged.
+    What the function draws inside is not recorded. An exact audit takes a call as one draw from a discrete
+    distribution, and refuses a continuous one. Outside of both the function is called unchanged.
 
     Parameters
     ----------
@@ -101,11 +102,7 @@ def noise_primitive(
                 known = f"Use one of {', '.join(signature.parameters)}, or a number."
                 raise OptionError(f"{source!r} is not an argument of {meant} {known}", name=source)
 
-        @functools.wraps(function)
-        def call(*args: P.args, **kwargs: P.kwargs) -> R:
-            tape = active_tape()
-            if tape is None:
-                return function(*args, **kwargs)
+        def recorded(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
             bound = signature.bind(*args, **kwargs)
             bound.apply_defaults()
 
@@ -129,11 +126,29 @@ def noise_primitive(
                 furthest, promised = (None if each is None else float(each) for each in held)
                 return Declared(furthest, promised)
 
-            return cast(R, tape.call(function.__qualname__, stated, lambda: function(*args, **kwargs), declared))
+            return function.__qualname__, stated, lambda: function(*args, **kwargs), declared
+
+        held = _Held(function, recorded)
+
+        @functools.wraps(function)
+        def call(*args: P.args, **kwargs: P.kwargs) -> R:
+            tape = active_tape()
+            return cast(R, held.function(*args, **kwargs) if tape is None else tape.call(*held.recorded(args, kwargs)))
 
         return call
 
     return decorate
+
+
+class _Held(NamedTuple):
+    """A primitive, and what a tape is told of a call."""
+
+    function: Callable[..., Any]
+    recorded: Callable[..., tuple[Any, ...]]
+
+    def exact_state(self) -> list[Any]:
+        """Return nothing: it does not change during an exact audit."""
+        return []
 
 
 def _checked(distribution: Any, name: str) -> Distribution:

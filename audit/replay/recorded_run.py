@@ -81,7 +81,7 @@ def _randrange(start: int, stop: int | None = None, step: int = 1) -> Distributi
     return _of("integers", low=low, high=high) if step == 1 else _of("randrange", low=low, high=high, step=step)
 
 
-_NUMPY: Final[dict[str, Callable[..., Distribution]]] = {
+NUMPY_DRAWS: Final[dict[str, Callable[..., Distribution]]] = {
     **{name: _about(name) for name in ("laplace", "normal", "logistic", "gumbel")},
     "standard_normal": lambda size=None, dtype=None, out=None: _of("normal", size, out, location=0.0, scale=1.0),
     "randn": lambda *size: _of("normal", size, location=0.0, scale=1.0),
@@ -237,8 +237,8 @@ def _shuffle(tape: Tape, base: Any, self: Any, x: Any, axis: int = 0) -> None:
             x[place] = each
 
 
-_CHOOSING: Final[dict[str, Any]] = {"choice": _choice, "permutation": _permutation, "shuffle": _shuffle}
-_NOT_DRAWS: Final = frozenset({"bit_generator", "spawn", "seed", "get_state", "set_state", "permuted", *_CHOOSING})
+CHOOSING: Final[dict[str, Any]] = {"choice": _choice, "permutation": _permutation, "shuffle": _shuffle}
+_NOT_DRAWS: Final = frozenset({"bit_generator", "spawn", "seed", "get_state", "set_state", "permuted", *CHOOSING})
 
 
 class _StandsFor(type):
@@ -268,10 +268,10 @@ class _StandsFor(type):
 
 def _recording_class(base: Any) -> Any:
     draws = [name for name in dir(base) if not name.startswith("_") and name not in _NOT_DRAWS]
-    methods: dict[str, Any] = {name: _choosing(base, name, own) for name, own in _CHOOSING.items()}
+    methods: dict[str, Any] = {name: _choosing(base, name, own) for name, own in CHOOSING.items()}
     for name in draws:
         if callable(getattr(base, name)):
-            methods[name] = _recorded(base, name, _NUMPY.get(name) or functools.partial(_arguments, name))
+            methods[name] = _recorded(base, name, NUMPY_DRAWS.get(name) or functools.partial(_arguments, name))
 
     def reduced(tape: Tape, self: Any) -> Any:
         tape.note_unseen("a generator is copied or sent to another process")

@@ -27,7 +27,7 @@ from ..floating_point_errors import with_own_arithmetic
 from ..known_options import with_known_options
 from ..options import checked, checked_seed, names_in
 from ..printing import counted, did_you_mean, shorten
-from ..procedures.check import stated
+from ..results.stated import stated
 from ..sampling.sampler import OutputPart, as_sampler, picked
 from .distributions import Distribution
 from .recorded_run import DatasetChangedError, RecordedRun, Runner, other_seed

@@ -132,6 +132,11 @@ class Pair:
     doubt: str = ""
     contents: tuple[str, str] | None = None
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The doubt with its remedy, if there is one."""
+        return (f"WARNING: {self.doubt}{_DOUBT}",) if self.doubt else ()
+
 
 # What results of random runs have in common, and those of a claim.
 
@@ -679,7 +684,7 @@ class AuditResult(ClaimResult):
     def remarks(self) -> tuple[str, ...]:
         """What must be read with the verdict: failed health checks, a warning of a floating-point leak, and notes."""
         remarks = [str(finding) for finding in self.findings]
-        remarks += [f"WARNING: {self.pair.doubt}{_DOUBT}"] if self.pair.doubt else []
+        remarks += self.pair.warnings
         remarks += [f"WARNING: {self.floating_point_leak}"] if self.floating_point_leak is not None else []
         remarks += [] if self.is_reproducible else [f"note: not reproducible, as {self.why_not_reproducible}"]
         remarks += [f"note: {self._when_close}"] if self._is_close else []

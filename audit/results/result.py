@@ -23,6 +23,7 @@ _RAISED: Final[dict[str, type[AuditError]]] = {
     "REFUTED": RefutedError,
     "DIFFERENT": RefutedError,
     "INCONCLUSIVE": InconclusiveError,
+    "UNDETERMINED": InconclusiveError,
 }
 
 
@@ -81,8 +82,8 @@ class Result(ABC):
         """Return limits of the number in question, at confidence 1 − alpha.
 
         For an audit the limits of the claim's privacy parameter, such as ε. The upper limit is infinite, because no
-        number of runs bounds a privacy loss from above. For a statement the interval of its worst number; for two
-        versions the limits of their total variation distance.
+        number of runs bounds a privacy loss from above. For an exact audit both ends of the excess, which are certain;
+        for a statement the interval of its worst number; for two versions the limits of their total variation distance.
         """
         return ConfidenceInterval(*self._limits)
 

@@ -16,7 +16,7 @@ _MOST_DIGITS = 12  # of a bound that exceeds the claim by little
 
 
 class Verdict(enum.Enum):
-    """Verdict of an audit; an audit never verifies a claim.
+    """Verdict of an audit that samples, which never verifies a claim.
 
     Attributes
     ----------

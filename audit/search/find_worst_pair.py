@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import count, islice, zip_longest
 from operator import itemgetter
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
@@ -28,9 +28,9 @@ from ..floating_point_errors import with_own_arithmetic
 from ..health.findings import checks_to_ignore
 from ..inference.event_test import check_test_alpha
 from ..known_options import with_known_options
-from ..options import DEFAULTS, LEAST_RUNS, LEAST_SEARCH, Options, check_sequential, checked_seed
+from ..options import DEFAULTS, LEAST_RUNS, LEAST_SEARCH, Budget, Options, check_sequential, checked_seed
 from ..printing import counted
-from ..procedures.check import audit_pair, continues, runs_or_setting, sampler_of, stated
+from ..procedures.check import audit_pair, continues, runs_or_setting, sampler_of
 from ..progress import Meter, told
 from ..random_streams import Stream, seed_of, sequence_of
 from ..replay.recorded_run import RecordedRun, Runner
@@ -40,6 +40,7 @@ from ..replay.replay_result import paired_calls
 from ..replay.reruns import Reruns
 from ..replay.tape import only_recording
 from ..results.audit_result import AuditResult
+from ..results.stated import stated
 from ..results.worst_pair import SimplePair, TriedPair, WorstPair
 from ..sampling.output_hashes import digest
 from ..sampling.sampler import OutputPart, Sampler
@@ -50,9 +51,12 @@ from ..store.store_settings import claim_in_words, code_of
 from .candidates import Candidate, Looks, Pool, complexity, may_show_data, text_of_error
 from .climb import ROUNDING, Climb, Comparisons, Sized
 from .not_finite import Enlarged, with_special_numbers
-from .pairs_for_domain import pairs_of
+from .pairs_for_domain import every_pair, pairs_of
 from .row_pairs import Split
 from .successive_halving import LEAST_SCORED, SURE, CoupledDraws, Judge, Trial, coupled_difference, halve
+
+if TYPE_CHECKING:
+    from ..exact.exact_result import ExactResult
 
 # Pairs ranked by replays: one run on each dataset shows what the noise is given.
 #
@@ -293,6 +297,20 @@ _RUNS = 1_000_000  # default runs of the audit
 _CLAMP_RUNS = 16
 
 
+@overload
+def find_worst_pair(
+    mechanism: Any, domain: Any, *,
+    claim: Claim | ClaimAtDistance | float | tuple[float, float] | None = ..., adjacency: Adjacency | str | None = ...,
+    runs: int | None = ..., search_runs: int | None = ..., alpha: float = ..., seed: int | None = ...,
+    sequential: bool = ..., output: OutputPart | None = ..., distance: float = ..., exact: Literal[False] = ...,
+    guide: Literal["replay"] | None = ..., on_round: Callable[[TriedPair], None] | None = ..., **options: Any,
+) -> WorstPair: ...  # fmt: skip
+@overload
+def find_worst_pair(
+    mechanism: Any, domain: Any, *,
+    claim: Claim | ClaimAtDistance | float | tuple[float, float] | None = ..., adjacency: Adjacency | str | None = ...,
+    output: OutputPart | None = ..., distance: float = ..., exact: Literal[True] | Budget, **options: Any,
+) -> ExactResult: ...  # fmt: skip
 @with_known_options(DEFAULTS)
 @with_own_arithmetic
 def find_worst_pair(
@@ -308,10 +326,11 @@ def find_worst_pair(
     sequential: bool = False,
     output: OutputPart | None = None,
     distance: float = 1,
+    exact: bool | Budget = False,
     guide: Literal["replay"] | None = None,
     on_round: Callable[[TriedPair], None] | None = None,
     **options: Any,
-) -> WorstPair:
+) -> Any:
     """Search for the pair of neighbours on which a mechanism leaks most, and audit the claim on that pair.
 
     A mechanism that satisfies its claim is refuted with probability at most `alpha`, for any search.
@@ -348,6 +367,9 @@ def find_worst_pair(
         As in `check`.
     distance : float
         Distance of the pairs, as in `check`.
+    exact : bool or Budget
+        As in `check`, on all pairs of a finite domain: `Values`, `Rows` of listed values, `Answers` of integers, or an
+        iterable of pairs. With ``seconds=``, pairs are left out when the time is over; the result says how many.
     guide : {"replay"}, optional
         For a slow mechanism whose noise `replay` records: replays rank the pairs, at one or two runs each, out
         of 40% of the runs of the search (at most 4,000), and only the first few pairs are run by themselves.
@@ -362,7 +384,8 @@ def find_worst_pair(
     -------
     WorstPair
         The pair found, the ranking of all pairs tried, and the `audit` of the pair on fresh runs. After a refutation,
-        `simple` is a simpler pair on which a separate audit refutes the claim too, if there is one.
+        `simple` is a simpler pair on which a separate audit refutes the claim too, if there is one. An `ExactResult`
+        for the whole domain if the audit was exact.
 
     Raises
     ------
@@ -401,9 +424,17 @@ def find_worst_pair(
     """
     given: dict[str, Any] = {
         "claim": claim, "adjacency": adjacency, "runs": runs, "alpha": alpha, "seed": checked_seed(seed),
-        "sequential": sequential, "output": output, "distance": distance,
+        "sequential": sequential, "output": output, "distance": distance, "exact": exact,
     }  # fmt: skip
     chosen = Options(**given, **options)
+    if exact:
+        if others := [name for name, value in (("guide", guide), ("on_round", on_round)) if value is not None]:
+            raise OptionError(f"{others[0]}= is for a search, and an exact audit takes all pairs; leave it out.")
+        from ..exact.exact_audit import audit_pairs  # only where an audit needs it
+
+        relation = stated(mechanism, claim, adjacency, chosen.claim_source).adjacency
+        chosen = replace(chosen, keep_datasets=may_show_data(domain, keep_datasets=chosen.keep_datasets))
+        return audit_pairs(mechanism, every_pair(domain, relation, distance), chosen)
     may_show = may_show_data(domain, keep_datasets=chosen.keep_datasets)
     sampler = replace(sampler_of(mechanism, chosen), shows_data=may_show)
     seed = chosen.seed

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import combinations, count, islice, pairwise
+from itertools import combinations, count, islice, pairwise, product
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -743,3 +743,35 @@ def _of_domain(domain: Domain, adjacency: Adjacency | None, distance: float) -> 
         "of a random generator that makes a pair.",
         domain=domain,
     )
+
+
+def every_pair(domain: Any, adjacency: Adjacency | None, distance: float) -> Iterator[tuple[Any, Any]]:
+    """Yield all pairs of neighbours of a finite domain; a dataset that is in several pairs is one object.
+
+    Raises
+    ------
+    DatasetError
+        For a domain that cannot be listed.
+    """
+    if isinstance(source := pairs_of(domain, adjacency, distance, 0), GivenPairs):
+        yield from ((pair.x, pair.y) for pair in source.patterns())
+        return
+    assert adjacency is None or isinstance(adjacency, Adjacency)
+    match domain:
+        case Values(values=datasets):
+            pass
+        case Rows(values=values, rows_per_user=None) if values:
+            sizes = range(domain.least, domain.most + 1)
+            datasets = tuple(domain.build(rows) for size in sizes for rows in product(values, repeat=size))
+        case Answers(integer=True):
+            numbers = range(math.ceil(domain.low), math.floor(domain.high) + 1)
+            vectors = product(numbers, repeat=domain.n_answers or 1)
+            datasets = tuple(domain.build(np.array(vector, dtype=np.float64)) for vector in vectors)
+        case _:
+            raise DatasetError(
+                f"domain={shorten(domain)} cannot be listed, and an exact audit takes all pairs; use Values, Rows with "
+                "values=, Answers with integer=True, or an iterable of pairs."
+            )
+    for x, y in combinations(datasets, 2):
+        if adjacency is None or adjacency.holds(adjacency.distance(x, y), distance):
+            yield x, y

@@ -506,7 +506,8 @@ def _real_data(is_saturated: bool, epsilon: float, sigma: float, runs: int, seed
     with_target = np.concatenate([records[1:], target[None]])
     claim = ApproxDP(epsilon, _SGD_DELTA)
     options: dict[str, Any] = {"claim": claim, "runs": runs, "alpha": ALPHA, "seed": seed, "jobs": 1}
-    return check(training, with_target, records[1:], **options).bound
+    bound: float = check(training, with_target, records[1:], **options).bound
+    return bound
 
 
 @cache

@@ -24,6 +24,7 @@ FILES = {
     "google": (("google",), "Google's statistical test cases, with variants that have 5% too little noise."),
     "replays": (("replays",), "Record and replay: false findings, composite mechanisms."),
     "canaries": (("canaries",), "Audits of one training run: false alarms, bounds and published ones, mistakes."),
+    "exact": (("exact",), "Exact audits: the catalogue of bugs, beside what sampling needs, and libraries."),
     "faults": (("faults",), "Faults: attacks by code, data and machine, and audits that are killed and resumed."),
 }
 """By the name of the JSON file: the modules of its tables, and the first sentence of the command's help."""

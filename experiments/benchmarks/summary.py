@@ -20,7 +20,9 @@ Rows: TypeAlias = Iterable[Sequence[Any]]
 _TEXTS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("summary.toml").read_text(encoding="utf-8"))
 TRIALS: dict[str, dict[str, Any]] = _TEXTS["statdp_trials"]
 """What StatDP took for each of its mechanisms."""
-_FILES = ("inference", "detection", "regression", "libraries", "google", "replays", "canaries", "faults", "fuzz")
+_FILES = (
+    "inference", "detection", "regression", "libraries", "google", "replays", "canaries", "faults", "fuzz", "exact",
+)  # fmt: skip
 _VECTORS = ("svt1", "svt2", "svt3", "svt4", "svt5", "svt6")
 _DIGITS = 4  # of published bounds
 _HEAD = """# Measurements

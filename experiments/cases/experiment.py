@@ -157,7 +157,7 @@ class AuditCase:
 
     def run(self, *, store: Store | None = None, **options: Any) -> AuditResult:
         """Audit with the options `runs`, `alpha`, `seed`, `jobs` and `progress` of `check`."""
-        return check(
+        result: AuditResult = check(
             self.mechanism,
             self.x,
             self.y,
@@ -170,6 +170,7 @@ class AuditCase:
             store=None if store is None else store.part(self.name),
             **options,
         )
+        return result
 
 
 def _are_short(*datasets: Any) -> bool:

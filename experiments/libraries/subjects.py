@@ -17,6 +17,7 @@ from ...audit.datasets.domains import Answers, Rows
 from ...audit.options import FloatingPoint
 from ...audit.procedures.check import check
 from ...audit.results.audit_result import AuditResult
+from ...audit.results.worst_pair import WorstPair
 from ...audit.search.find_worst_pair import find_worst_pair
 from ...mechanisms.adapters import from_diffprivlib, from_diffprivlib_tool, from_opendp, from_pydp
 
@@ -69,8 +70,10 @@ class Subject:
         }
         options["runs"] = self.runs if runs is None else runs
         if self.pair is None:
-            return find_worst_pair(self.make(), self.domain, search_runs=self.search_runs, **options).audit
-        return check(self.make(), *self.pair, **options)
+            found: WorstPair = find_worst_pair(self.make(), self.domain, search_runs=self.search_runs, **options)
+            return found.audit
+        result: AuditResult = check(self.make(), *self.pair, **options)
+        return result
 
 
 def of_diffprivlib(module: str, name: str) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from itertools import count
@@ -100,6 +100,10 @@ def audit(
     detect: Detect = None,
     power: Power = 0.95,
     sequential: Annotated[bool, typer.Option(help="Stop as soon as the claim is refuted.")] = False,
+    exact: Annotated[
+        bool,
+        typer.Option("--exact", help="Execute discrete code down every branch, for a certain verdict."),
+    ] = False,
     seconds: Annotated[
         float | None, optional("Time limit of the audit, without the search; makes the audit sequential.")
     ] = None,
@@ -129,6 +133,8 @@ def audit(
     {input.csv}" --x x.csv --y y.csv the mechanism is a command that is run once for each run; docs/guides/program.md
     describes the placeholders.
 
+    With --exact, exit status 0 says that the claim is verified on the pair, or on all pairs of --search.
+
     Ctrl-C stops the audit; the verdict of a sequential audit at that point is valid and is shown. With --out, all draws
     are kept, and the same command with --resume continues.
     """
@@ -155,6 +161,22 @@ def audit(
         floating_point=floating_point, jobs=jobs, ignore=ignore or (), keep_datasets=keep_datasets, name=name,
         chunk_seconds=chunk_seconds,
     )  # fmt: skip
+    if search is not None and (x, y) != (None, None):
+        raise OptionError("--x and --y name a pair, and --search finds one; use one of the two.")
+    if search is None and None in (x, y):
+        missing, given = ("--x", "--y") if x is None else ("--y", "--x")
+        raise OptionError(
+            "name a pair with --x and --y, or a domain to search with --search."
+            if x is None and y is None
+            else f"{missing} is missing; a pair needs it beside {given}."
+        )
+    if guide is not None and search is None:
+        raise OptionError("--guide is for a search; name a domain with --search.")
+    if exact:
+        if resume or guide is not None or search_runs is not None:
+            raise OptionError("--resume, --guide and --search-runs are for audits that sample; leave them out.")
+        where = pair if search is None else [import_object(search)]
+        raise typer.Exit(_exact_audit(mechanism, where, label, options, out))
     if resume and out is None:
         raise OptionError("--resume continues the audit in a folder; name the folder with --out.")
     if out is not None:
@@ -166,15 +188,13 @@ def audit(
         store = None if folder is None else stack.enter_context(store_for(folder, "audit", is_resumed=resume))
         with interruptible(way_on), streams_kept():
             options |= {"store": store, "progress": True}
-            if search is not None and x is None and y is None:
+            if search is not None:
                 options["guide"] = checked("guide", guide, or_none=True)
                 found = find_worst_pair(mechanism, import_object(search), search_runs=search_runs, **options)
                 result, shown, complement = found.audit, str(found), ""
                 if keep_datasets:  # else its rows are not printed
                     named |= {"x": _as_json(found.x), "y": _as_json(found.y)}
-            elif guide is not None:
-                raise OptionError("--guide is for a search; name a domain with --search.")
-            elif search is None and x is not None and y is not None:
+            else:
                 try:
                     result = check(mechanism, *pair, **options)
                 except Interrupted as stop:  # the verdict of a sequential audit is valid at any time
@@ -184,15 +204,6 @@ def audit(
                 shown = f"{result}\n  pair    {result.pair.difference} ({result.pair.adjacency})"
                 shown += f"\n  event   {result.event_in_words}"
                 complement = other_way(result)
-            elif search is None:
-                missing, given = ("--x", "--y") if x is None else ("--y", "--x")
-                raise OptionError(
-                    "name a pair with --x and --y, or a domain to search with --search."
-                    if x is None and y is None
-                    else f"{missing} is missing; a pair needs it beside {given}."
-                )
-            else:
-                raise OptionError("--x and --y name a pair, and --search finds one; use one of the two.")
         if complement:
             shown += f"\n          {complement}"
         written: list[str] = []
@@ -218,6 +229,30 @@ def audit(
         following = next_steps(result, is_searched=search is not None, out=out)
         typer.echo("\n".join(following))
     raise typer.Exit(_status(result))
+
+
+def _exact_audit(mechanism: Any, where: list[Any], label: str, options: dict[str, Any], out: Path | None) -> int:
+    """Audit a pair, or a domain, exactly; print the result, write its report and return the exit status."""
+    from ...audit.procedures.check import check
+    from ...audit.records.suite import Suite, side_check
+    from ...audit.search.find_worst_pair import find_worst_pair
+    from .interruption import STATUS
+
+    folder, title, status = None if out is None else path_of(out), _title(label), 0
+    if folder is not None:
+        earlier_title(folder, title)
+    with streams_kept():
+        try:
+            audit: Callable[..., Any] = check if len(where) == 2 else find_worst_pair
+            result = audit(mechanism, *where, exact=True, progress=True, **options)
+        except Interrupted as stop:
+            if stop.result is None:
+                raise
+            result, status = stop.result, STATUS
+    typer.echo("\n  ".join([result.headline, *map(in_options, result.details)]))
+    if folder is not None and out is not None:
+        print_lines(_saved(Suite(title=title, entries=(), checks=(side_check(label, result),)), folder, out))
+    return status or {"VERIFIED": 0, "REFUTED": 1, "UNDETERMINED": 3}[result.verdict.name]
 
 
 def replay(

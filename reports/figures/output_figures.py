@@ -14,7 +14,7 @@ from ...audit.claims.claim import ApproxDP, Claim, GroupClaim, PureDP
 from ...audit.events.events import Intervals, Outcomes, Sketch, names_in
 from ...audit.events.outputs import outcome_words, output_words
 from ...audit.inference.confidence_bands import concave_hull
-from ...audit.records.suite import Entry, Suite
+from ...audit.records.suite import Entry, ExactTable, Suite
 from ...audit.results.audit_result import AuditResult
 from ...audit.results.bin_result import BinCounts
 from ...audit.results.canary_result import CanaryResult, ScoreSketch
@@ -326,6 +326,17 @@ def draw_profile(axes: Axes, bins: BinCounts, claim: Claim | None) -> None:
     axes.minorticks_off()
     axes.yaxis.set_major_formatter("{x:g}")
     axes.set(xlim=(0, epsilon[-1]), ylim=(bottom, 1), xlabel="ε", ylabel="δ(ε)")
+
+
+def draw_exact(axes: Axes, table: ExactTable) -> None:
+    """Draw both ends of δ(ε) of an exact audit, and the (ε, δ) of the claim."""
+    epsilon, lower, upper = np.array(table.curve).T
+    axes.fill_between(epsilon, lower, upper, color=style.sides()[0], alpha=0.3, linewidth=0, label="not explored")
+    for end, label in ((lower, "both ends of δ(ε)"), (upper, None)):
+        axes.plot(epsilon, end, color=style.sides()[0], linewidth=1.2, label=label)
+    if table.at_claim:
+        axes.plot(*zip(*table.at_claim, strict=True), "D", color=style.ink(), markersize=4, label="claimed")
+    axes.set(xlim=(0, epsilon[-1]), ylim=(0, None), xlabel="ε", ylabel="δ(ε)")
 
 
 def draw_trade_off(axes: Axes, bins: BinCounts, claim: Claim | None) -> None:

@@ -15,10 +15,11 @@ from xml.sax.saxutils import escape
 
 from ...audit.claims.claim import Claim
 from ...audit.errors import OptionError
+from ...audit.exact.exact_result import ExactResult
 from ...audit.extras import require
 from ...audit.files import write_atomically
 from ...audit.printing import percent
-from ...audit.records.suite import Checked, Entry, Suite
+from ...audit.records.suite import Checked, Entry, ExactTable, Suite
 from ...audit.results.audit_result import AuditResult
 from ...audit.results.bin_result import BinCounts
 from ...audit.results.canary_result import CanaryResult
@@ -33,7 +34,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Drawable: TypeAlias = (
-    AuditResult | StatementResult | CanaryResult | Entry | BinCounts | Suite | Sequence[AuditResult | CanaryResult]
+    AuditResult
+    | StatementResult
+    | CanaryResult
+    | ExactResult
+    | Entry
+    | BinCounts
+    | Suite
+    | Sequence[AuditResult | CanaryResult]
 )
 ByKind: TypeAlias = dict[str, Callable[["Axes"], None]]
 
@@ -69,7 +77,7 @@ def plot(result: Drawable, kind: str | None = None, ax: Axes | None = None) -> A
 
     Parameters
     ----------
-    result : AuditResult, StatementResult, CanaryResult, Entry, BinCounts, Suite, or sequence of AuditResult
+    result : AuditResult, StatementResult, CanaryResult, ExactResult, Entry, BinCounts, Suite, or list of AuditResult
     kind : str, optional
         By default the most informative kind, the first of `kinds_of`:
 
@@ -77,7 +85,7 @@ def plot(result: Drawable, kind: str | None = None, ax: Axes | None = None) -> A
         - "ratio": log ratio of the frequencies with standard errors, and the claim at ±ε; drawn as "ratios" if every
           outcome was counted;
         - "ratios": log ratio of every bin, with intervals that hold together;
-        - "profile": δ(ε) in both directions with bands, and the claim's curve;
+        - "profile": δ(ε) in both directions with bands, and the claim's curve; both ends of an exact audit;
         - "trade-off": largest power at each false-positive rate with a band, and the claim's boundary;
         - "bound": running lower bound of a sequential audit, and why it stopped;
         - "series": measured values along a stated curve;
@@ -141,6 +149,8 @@ def _drawings(result: Drawable) -> ByKind:
     found: ByKind = {}
     if isinstance(result, BinCounts):
         return _of_bins(result, None)
+    if isinstance(result, ExactResult):
+        return {"profile": partial(drawings.draw_exact, table=result.in_suite()["exact"])}
     if isinstance(result, StatementResult):
         if result.series is not None:
             found["series"] = partial(drawings.draw_series, series=result.series)
@@ -248,6 +258,15 @@ def figures_of(result: Checked) -> list[Drawn]:
     caption = f"{what}; shaded: the guesses that carry the bound. Scores beyond the axis are counted in the outer bins."
     label = f"Scores of the canaries of {name}: {result.guesses_in_words}."
     return [_drawn("scores", _framed(draw["scores"], 1.9), label, caption)]
+
+
+def figure_of_table(table: ExactTable, name: str) -> Drawn:
+    """Return the privacy profile of an exact audit of a mechanism."""
+    label = f"Both ends of δ(ε) of {name}, from ε = 0 to {number(table.curve[-1][0])}, and what is claimed."
+    return _drawn("profile", _framed(partial(drawings.draw_exact, table=table), 1.9), label, _CERTAIN)
+
+
+_CERTAIN: Final = "Both ends are certain, for ideal coins; what lies between them was not explored."
 
 
 def _drawn(kind: str, figure: Figure, label: str, caption: str) -> Drawn:

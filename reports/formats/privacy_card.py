@@ -20,9 +20,9 @@ from .sarif import ResultsFile, file_of_each, recorded, strict_json
 
 VERSION: Final = 1
 READING: Final = (
-    "An audit can refute a claim and never verify it. *Not refuted* says that the counts of one event on one pair of "
-    "datasets do not contradict the claim at the stated error probability. A bound is a lower bound on the privacy "
-    "loss; no audit gives an upper bound."
+    "An audit that samples can refute a claim and never verify it. *Not refuted* says that the counts of one event on "
+    "one pair of datasets do not contradict the claim at the stated error probability. A bound is a lower bound on the "
+    "privacy loss; no number of runs gives an upper bound."
 )
 
 

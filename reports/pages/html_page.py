@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ...audit.printing import counted, percent
 from ...audit.records.baseline_comparison import Comparison
-from ...audit.records.suite import Entry, Suite, seconds
+from ...audit.records.suite import Entry, SideCheck, Suite, seconds
 from ...audit.results.audit_result import AuditResult
 from ...audit.results.canary_result import CanaryResult, best_guesses
 from ...audit.results.statement_result import StatementResult
 from ...audit.results.verdict import Verdict
 from .. import plain_text as plain
 from ..figures.output_figures import forest
-from ..figures.plot import drawings_of, rules, svg
+from ..figures.plot import drawings_of, figure_of_table, rules, svg
 from ..plain_text import APART, KINDS, cautions, heading, prose, require_for_html, visible
 from .audit_facts import about, by_severity, in_words, limits_of, place_of_mechanism, repetition, what_to_do
 from .terminal_tables import numbers_of, side_of
@@ -182,7 +182,10 @@ def html(
             if (own := [audit for audit in audits if kind in audit["cautions"]])
         ],
         checks=sorted(
-            ((plain.LOOKS[plain.alike(check.verdict)], check) for check in suite.checks),
+            (
+                (plain.LOOKS[plain.alike(check.verdict)], check, _profile(check, f"check-{index}-", sheet))
+                for index, check in enumerate(suite.checks)
+            ),
             key=lambda told: list(plain.LOOKS.values()).index(told[0]),
         ),
         most={"named": _MOST_NAMED, "open": _MOST_OPEN, "drawn": _MOST_DRAWN},
@@ -211,6 +214,14 @@ _BOUNDS = "Lower bounds as multiples of the claims"
 _MOST_OPEN = 20  # sections: the most severe refutations; more would take long to lay out and to read
 _MOST_DRAWN = 100  # audits, the most severe first: their figures take ten times as long as all else of an entry
 _MOST_NAMED = 5  # links to audits of one kind on the first screen
+
+
+def _profile(check: SideCheck, prefix: str, sheet: dict[str, str]) -> list[tuple[str, str, str]]:
+    """The privacy profile of an exact audit, with title and caption; none of another check."""
+    if check.exact is None:
+        return []
+    drawn = figure_of_table(check.exact, plain.visible(check.subject, 100))
+    return [(drawn.title, drawn.caption, svg(drawn.figure, label=drawn.label, prefix=prefix, sheet=sheet))]
 
 
 def _groups(suite: Suite, audits: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -79,7 +79,7 @@ def markdown(suite: Suite, *, comparisons: Sequence[Comparison] = (), today: dat
             for entry in suite.entries
             if entry.result.verdict is not Verdict.NOT_REFUTED or not entry.is_met
         ],
-        "Replays and comparisons": [
+        "Other checks": [
             f"- **{escaped(check.name, 80)}** ({escaped(check.kind)}): "
             f"{_said('; '.join(filter(None, (plain.outcome(check), check.claim, check.found))))}"
             + (_replay(check.replay) if check.replay else "".join(f"\n  - {_said(line)}" for line in check.lines))

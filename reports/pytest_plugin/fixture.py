@@ -29,7 +29,7 @@ from ...audit.errors import AuditError, OptionError, StoreError, WriteError, des
 from ...audit.events.events import Event
 from ...audit.files import write_atomically
 from ...audit.known_options import refuse_unknown
-from ...audit.options import LEAST_RUNS, LEAST_SEARCH, checked
+from ...audit.options import EXACT_OPTIONS, LEAST_RUNS, LEAST_SEARCH, checked
 from ...audit.printing import one_line, shorten
 from ...audit.procedures.check import check
 from ...audit.procedures.count_again import recount
@@ -40,7 +40,7 @@ from ...audit.replay.replay import replay
 from ...audit.replay.replay_result import ReplayResult, ReplayVerdict
 from ...audit.results.audit_result import AuditResult
 from ...audit.results.canary_result import CanaryResult
-from ...audit.results.equivalence_result import Equivalence, EquivalenceResult
+from ...audit.results.equivalence_result import EquivalenceResult
 from ...audit.results.statement_result import StatementResult
 from ...audit.results.verdict import Verdict
 from ...audit.results.worst_pair import WorstPair
@@ -277,13 +277,14 @@ class DPAudit:
         **options
             With ``keep_datasets=True`` the datasets are in the message of a failure, the report and the baseline. By
             default they are if the search made them up, from a domain without listed values.
-            Options of `check` and, with `neighbours`, of `find_worst_pair`, such as `search_runs`. The session gives
+            Options of `check` and, with `neighbours`, of `find_worst_pair`, such as `search_runs`. With ``exact=True``
+            the claim must be verified, which costs no alpha. For other audits the session gives
             `alpha`, `runs`, `detect`, `seconds` and `seed` unless the call or the marker does; the seed depends
             on the test's name. An excess to detect without runs in the call or marker determines the number of runs.
 
         Returns
         -------
-        AuditResult
+        AuditResult or ExactResult
             Result that is not refuted, or whose refutation is accepted.
         """
         __tracebackhide__ = True
@@ -298,6 +299,14 @@ class DPAudit:
             if neighbours is None and missing:
                 way_out = f"pass x and y, or neighbours= to search for a pair (missing: {missing})"
                 raise OptionError(f"the audit needs a pair of datasets; {way_out}.")
+            if {**self._marked, **options}.get("exact"):
+                own = {name: value for name, value in self._marked.items() if name in EXACT_OPTIONS}  # not runs=, say
+                options = {**own, **options}
+                self._begin(label, {}, has_alpha=False)
+                audit, where = (check, (x, y)) if neighbours is None else (find_worst_pair, (neighbours,))
+                certain: Any = audit(mechanism, *where, claim=claim, **options)
+                self._conclude_check(label, certain, expected, Case(self._name, mechanism, x, y, options, None))
+                return certain  # type: ignore[no-any-return]
             options = self._begin(label, options)
             if getattr(mechanism, "__name__", "") == "<lambda>":  # no name of its own
                 options.setdefault("name", one_line(label, 100))
@@ -358,19 +367,22 @@ class DPAudit:
                     if refusal:
                         raise Failed(refusal)
             if isinstance(result, without_entry):
-                verdict = alike(result.verdict.name)
-                is_met = verdict is (expected or Verdict.NOT_REFUTED)
-                self._session.checks[label] = side_check(label, result, is_expected=is_met and expected is not None)
-                if not is_met:
-                    case = Case(self._name, function, None, None, whole, None)
-                    again = repetition(case, self._session.settings)
-                    told = (("check", label), ("seed", whole["seed"]), ("repeat", again))
-                    rest = "\n".join(f"  {word:<7} {value}" for word, value in told)
-                    self._fail(label, f"{_instead_of(expected)}{result}\n{rest}")
+                self._conclude_check(label, result, expected, Case(self._name, function, None, None, whole, None))
                 return result
             entry = Entry(name=label, result=result, expected=expected)
             self._conclude(entry, Case(self._name, function, None, None, whole, None))
             return result
+
+    def _conclude_check(self, label: str, result: Any, expected: Verdict | None, case: Case) -> None:
+        """Keep a check without an entry, and fail unless it is verified, not refuted, or as expected."""
+        __tracebackhide__ = True
+        is_met = alike(result.verdict.name) is (expected or Verdict.NOT_REFUTED)
+        self._session.checks[label] = side_check(label, result, is_expected=is_met and expected is not None)
+        if not is_met:
+            again, seed = repetition(case, self._session.settings), case.options.get("seed")
+            told = [("check", label), *([] if seed is None else [("seed", seed)]), ("repeat", again)]
+            rest = "\n".join(f"  {word:<7} {value}" for word, value in told)
+            self._fail(label, f"{_instead_of(expected)}{result}\n{rest}")
 
     def canaries(self, scores: Any, included: Any, *, claim: Claim, **options: Any) -> CanaryResult:
         """Audit a claim on one training run, as `check_canaries` does; fail if it is refuted or inconclusive.
@@ -660,8 +672,8 @@ def _verdict(expect: Any) -> Verdict | None:
     if expect is None:
         return None
     try:
-        return alike(expect.name) if isinstance(expect, Equivalence) else Verdict(expect)
-    except ValueError:
+        return alike(getattr(expect, "name", str(expect).upper().replace(" ", "_")))
+    except KeyError:
         known = ", ".join(repr(verdict.value) for verdict in Verdict)
         raise OptionError(f"expect={shorten(expect)} is not a verdict; use {known}.", expect=expect) from None
 

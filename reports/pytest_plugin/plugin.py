@@ -145,7 +145,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in audited:
         options = _marked(item)
         with _usage(f"{item.nodeid}: "):
-            session.plan(_name(item), options.get("audits", 1), options.get("alpha", session.settings.alpha))
+            audits = options.get("audits", 0 if options.get("exact") else 1)
+            session.plan(_name(item), audits, options.get("alpha", session.settings.alpha))
     refusal = session.refusal()
     if refusal and not session.is_worker:  # a worker cannot end the session, so its tests fail
         raise pytest.UsageError(refusal)

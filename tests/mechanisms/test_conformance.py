@@ -272,16 +272,7 @@ def test_the_histogram_tells_dependent_coordinates(sign):
 # Mechanisms whose distributions have no cells, or no code: the frequencies of events whose probabilities are known.
 
 LAPLACE, NORMAL = stats.laplace, stats.norm
-TRUTH, HALF_TRUTH = math.e / (1 + math.e), math.exp(0.5) / (1 + math.exp(0.5))
 ZERO, BESIDE = -math.expm1(-0.5), -math.expm1(-0.5) * math.exp(-0.5) / 2
-
-
-def follow_up(answer):
-    """Return a finer question after a yes."""
-    return m.RandomisedResponse(0.3, k=3) if answer == 0 else m.RandomisedResponse(0.7, k=3)
-
-
-TWO_STEPS = m.AdaptiveComposition(m.RandomisedResponse(1.0), follow_up, then_claim=PureDP(0.7))
 
 
 SAMPLINGS = ("poisson", "none", "first", "fixed", "replacement")
@@ -324,10 +315,6 @@ def is_row(row):
 
 def in_column(place, event):
     return lambda outputs: event(outputs[:, place])
-
-
-def differ(outputs):
-    return outputs[:, 0] != outputs[:, 1]
 
 
 def are_none(outputs):
@@ -405,9 +392,6 @@ EVENTS = [
     misprinted(0.1, 1.0, -7),
     *(noisy_count_of_winner(parts) for parts in (1, 2)),
     *(top_two(charged) for charged in (1, 2)),
-    (faulty.RememberedResponse(1.0), (0, 0), [(differ, 0.0)]),
-    (faulty.RememberedResponse(1.0), (0, 1), [(differ, TRUTH**2 + (1 - TRUTH) ** 2)]),
-    (faulty.RememberedResponse(1.0, is_remembered=False), (0, 0), [(differ, 2 * HALF_TRUTH * (1 - HALF_TRUTH))]),
     *(sampled(sampling) for sampling in SAMPLINGS),
     (
         faulty.KeyedCounts(1.0, 0.01),
@@ -436,14 +420,6 @@ EVENTS = [
     (faulty.NaiveLaplace(1.0), 3.0, [(above(4.0), LAPLACE.sf(1.0))]),
     (NAIVE, 3.0, [(above(4.0), NORMAL.sf(1.0 / NAIVE.on_grid.scale))]),
     (faulty.SinglePrecisionNoise(1.0), 3.1, [(above(4.1), LAPLACE.sf(1.0))]),
-    (
-        TWO_STEPS,
-        0,
-        [
-            (is_row(row), math.exp(TWO_STEPS.distribution(0).log_density([row])[0]))
-            for row in itertools.product(range(2), range(3))
-        ],
-    ),
     *(released_after(below, answer) for below, answer in ((0, 0.0), (1, 0.0), (3, 1.0))),
     (
         faulty.SparseVectorReleasingValue(1.0, **FAR),

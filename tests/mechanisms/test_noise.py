@@ -322,8 +322,6 @@ def test_claims_with_a_delta_that_rounds_to_zero_are_not_pure():
         assert m.exact_epsilon(mechanism.distribution(0), mechanism.distribution(1)) == math.inf
     many = m.BinomialMechanism(250_000, epsilon=0.02, sensitivity=5)
     assert many.delta == pytest.approx(m.gaussian_delta(0.02, scale=250.0, sensitivity=5.0), rel=2e-3)
-    outputs = m.BinomialMechanism(4, 1.0).sample(10, 50_000, np.random.default_rng(1))
-    assert np.unique(outputs).tolist() == [8, 9, 10, 11, 12]  # within half of the coins
 
 
 VARIANTS = [faulty.VarianceAsScaleGaussian, faulty.OneForEpsilonGaussian, faulty.MisprintedNewtonGaussian]

@@ -214,7 +214,8 @@ class Audited:
         """Audit by values, since low bits are a question of their own."""
         options: dict[str, Any] = {"claim": self.claim, "distance": self.users, "alpha": alpha, "seed": seed}
         options |= {"runs": self.runs if runs is None else runs, "floating_point": "ignore", "jobs": 1, "name": self.on}
-        return check(self.mechanism, self.x, self.y, **options)
+        result: AuditResult = check(self.mechanism, self.x, self.y, **options)
+        return result
 
 
 def why_not_pydp(case: Case) -> str:

@@ -14,8 +14,9 @@ from dpaudit.audit.claims.claim import claim_at
 from dpaudit.audit.datasets.adjacency import Local
 from dpaudit.audit.datasets.domains import Answers
 from dpaudit.audit.errors import AdjacencyError, ClaimError, OptionError, UnknownOptionError
-from dpaudit.audit.options import NAMED, OTHERS
-from dpaudit.audit.procedures.check import _pair, stated
+from dpaudit.audit.options import NAMED, OTHERS, Options
+from dpaudit.audit.results.stated import pair_of, stated
+from dpaudit.audit.sampling.sampler import as_sampler
 from dpaudit.audit.settings import explained
 from dpaudit.mechanisms import LaplaceMechanism
 
@@ -108,11 +109,13 @@ def test_a_pair_that_differs_in_more_rows_is_doubted():
     for x, y, rows in (([1, 2, 3], [1], 2), ([1, 2, 3], [4, 5, 3], 2), (np.ones(5), np.zeros(5), 5),
                        (FRAME, FRAME[:1], 3)):  # fmt: skip
         doubt = f"x and y differ in {rows} rows, and no adjacency makes them neighbours"
-        assert _pair(x, y, None, 1.0, False, False).doubt == doubt
-        assert not _pair(x, y, None, rows, False, False).doubt, "at that distance it was meant so"
+        assert pair_of(as_sampler(untouched), x, y, None, Options()).doubt == doubt
+        assert not pair_of(as_sampler(untouched), x, y, None, Options(distance=rows)).doubt, (
+            "at that distance it was meant so"
+        )
     for x, y, adjacency in (([1, 2], [1], None), ([2, 1], [1, 2, 3], None), ([1, 2], [2, 3], dp.Replace()),
                             (np.ones(5), np.zeros(5), dp.domains.Within("linf")), ("abc", "xyz", None)):  # fmt: skip
-        assert not _pair(x, y, adjacency, 1.0, False, False).doubt
+        assert not pair_of(as_sampler(untouched), x, y, adjacency, Options()).doubt
 
 
 def test_a_doubt_is_said_and_stored_unless_the_mechanism_has_checked_the_pair(tmp_path):

@@ -63,7 +63,18 @@ from dpaudit.audit.records import json_codec
 from dpaudit.audit.records.json_codec import SCHEMA, TYPES, Opaque, from_json, load, save, to_json, told_apart
 from dpaudit.audit.records.json_schema import json_schema, schema_text
 from dpaudit.audit.records.merge import merge
-from dpaudit.audit.records.suite import Accepted, Entry, Recount, ReplayRow, ReplayTable, SideCheck, Suite, Topic
+from dpaudit.audit.records.suite import (
+    Accepted,
+    Entry,
+    ExactRow,
+    ExactTable,
+    Recount,
+    ReplayRow,
+    ReplayTable,
+    SideCheck,
+    Suite,
+    Topic,
+)
 from dpaudit.audit.results.audit_result import (
     InterimAnalysis,
     OtherDirection,
@@ -120,6 +131,13 @@ SUITE = Suite(
         SideCheck(
             name="r", kind="replay", subject="f", verdict="EXCESS", claim="1-DP", found="loss at most 2",
             lines=("EXCESS",), seed=1, alpha=0.0, replay=ENTRY.replay, is_expected=True,
+        ),
+        SideCheck(
+            name="e", kind="exact", subject="f", verdict="VERIFIED", claim="1-DP", found="", lines=("VERIFIED",),
+            seed=0, exact=ExactTable(
+                rows=(ExactRow(output="0", x=0.5, y=0.0, loss=math.inf),), n_outputs=2, curve=((0.0, 0.5, 0.5),),
+                at_claim=((1.0, 0.0),),
+            ),
         ),
     ),
 )  # fmt: skip
@@ -475,7 +493,7 @@ def test_replays_comparisons_and_sensitivities_are_kept_beside_audits(tmp_path):
 @pytest.mark.parametrize(
     ("name", "value", "said"),
     [
-        ("kind", "[x](http://evil)", "use replay or equivalence or sensitivity."),
+        ("kind", "[x](http://evil)", "use exact or replay or equivalence or sensitivity."),
         ("verdict", "FOO", "use EXCESS or BOUNDED or UNDETERMINED."),
         ("verdict", "REFUTED", "use EXCESS or BOUNDED or UNDETERMINED."),
         ("verdict", [], "has the wrong type"),

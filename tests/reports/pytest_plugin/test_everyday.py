@@ -486,3 +486,37 @@ def test_a_mistake_in_a_call_shows_no_lines_of_the_library(project):
     assert "raise KeyError" in shown
     for internal in ("_own_claim", "refuse_if_all_raised", "plan.sampler", "audit/"):
         assert internal not in shown
+
+
+EXACT = """
+import pytest
+from mechanisms import *
+from dpaudit import Values
+
+def respond(bit, rng):
+    return bit if rng.random() < 0.75 else 1 - bit
+
+def test_verified(dp_audit):
+    assert dp_audit(respond, 0, 1, claim=1.1, exact=True).verdict.value == "verified"
+
+def test_refuted(dp_audit):
+    dp_audit(respond, neighbours=Values((0, 1)), adjacency="local", claim=1.0, exact=True)
+
+@pytest.mark.dp_audit(exact=True, expect="refuted")
+def test_expected(dp_audit):
+    dp_audit(respond, 0, 1, claim=1.0)
+
+def test_undetermined(dp_audit):
+    dp_audit(respond, 0, 1, claim=1.0, exact=True, expect="undetermined")
+"""
+
+
+def test_exact_audits_cost_no_alpha(project):
+    project.makepyfile(test_exact=EXACT)
+    result = run(project, "--dp-audit-report=report.html")
+    result.assert_outcomes(passed=2, failed=2)
+    shown = text_of(result)
+    assert "REFUTED  respond: 1-DP is exceeded by 0.0704 in delta (certain)" in shown
+    assert "expected: inconclusive, and the audit came out otherwise" in shown
+    page = (project.path / "report.html").read_text(encoding="utf-8")
+    assert page.count("Largest certain loss</th>") == 4
