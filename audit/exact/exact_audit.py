@@ -26,6 +26,7 @@ from ..options import DEFAULTS, EXACT_OPTIONS, Budget, Options, Progress
 from ..progress import Meter, told
 from ..replay.tape import Place
 from ..results.stated import pair_of, stated
+from ..sampling.output_hashes import digest
 from ..sampling.sampler import OutputPart, Sampler, as_sampler, pick_from_block, pick_from_run, picked
 from ..settings import setting
 from .chain import Explorer, Helpers
@@ -128,7 +129,7 @@ def audit_pairs(mechanism: Any, pairs: Iterable[tuple[Any, Any]], options: Optio
     end = math.inf if options.seconds is None else now() + options.seconds
     sampler = picked(as_sampler(mechanism, options.name), options.output)
     said = stated(mechanism, options.claim, options.adjacency, options.claim_source)
-    claim, known = claim_at(said.claim, options.distance), dict[int, tuple[Any, ExactDistribution]]()
+    claim, known = claim_at(said.claim, options.distance), dict[tuple[int, str], tuple[Any, ExactDistribution]]()
     worst: ExactResult | None = None
     nothing: set[str] = set()  # why pairs were not worth a verdict
     is_interrupted = False
@@ -137,12 +138,13 @@ def audit_pairs(mechanism: Any, pairs: Iterable[tuple[Any, Any]], options: Optio
 
         def explored(dataset: Any) -> ExactDistribution:
             nonlocal is_interrupted
-            if id(dataset) not in known:
+            name = id(dataset), digest(dataset)  # the object may be changed between two pairs
+            if name not in known:
                 left = replace(budget, seconds=max(min(budget.seconds, end - now()), sys.float_info.min))
                 found = _UNKNOWN if is_interrupted else _explored(sampler, dataset, left, meter)
                 is_interrupted = found.ended_by == INTERRUPTED
-                known[id(dataset)] = dataset, found
-            return known[id(dataset)][1]
+                known[name] = dataset, found
+            return known[name][1]
 
         for x, y in pairs:
             if worst is not None and (is_interrupted or now() > end):

@@ -620,6 +620,21 @@ def test_domains_that_can_be_listed():
         find_worst_pair(noisy, Values((0, 1)), claim=1.0, adjacency="local", exact=True, guide="replay")
 
 
+def test_pairs_of_one_object_that_changes():
+    def pairs():
+        rows = [1]
+        for _ in range(3):
+            yield rows, [1]
+            rows.append(1)
+
+    def noisy(rows, rng):
+        return sum(rows) + int(rng.geometric(0.5))
+
+    result = find_worst_pair(noisy, pairs(), claim=(1.0, 0.7), exact=True)
+    assert result.excess.lower == pytest.approx(0.05)  # of the third pair
+    assert result.n_pairs == 3
+
+
 def test_time_that_is_over_leaves_pairs_out():
     result = find_worst_pair(
         geometric, Values((0, 1, 2)), claim=(5.0, 0.999), adjacency="local", exact=True, seconds=1e-9
