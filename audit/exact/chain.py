@@ -240,7 +240,8 @@ class Explorer(Source):
             self.names[name] = len(made.weights) - 1
         largest = max(range(first, len(made.shares)), key=made.shares.__getitem__)
         self.mass *= made.shares[largest]
-        if self.mass < self.least_mass or self._spent():
+        is_over = len(made.weights) > self.budget.states or monotonic() - self.start > self.budget.seconds
+        if self.mass < self.least_mass or is_over:
             self.stop()
         self.edge = largest
         return largest - first

@@ -263,7 +263,8 @@ class Source:
 def _is_seeded(value: Any, depth: int = 4) -> bool:
     """Whether a value holds a generator whose draws do not fork."""
     if is_generator(value):
-        return not isinstance(getattr(value, "__self__", value), _State)
+        owner = getattr(value, "__self__", value)
+        return not isinstance(owner, _State) and owner is not GLOBAL_STATE and owner is not _INSTANCE
     parts = value if isinstance(value, (tuple, list, dict)) else getattr(value, "__dict__", None) or ()
     held = parts.values() if isinstance(parts, dict) else parts
     return depth > 0 and any(_is_seeded(each, depth - 1) for each in held)

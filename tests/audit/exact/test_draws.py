@@ -335,7 +335,7 @@ def raising(r):
         (lambda r: os.urandom(1)[0] % 2, "entropy of the system"),
         (lambda r: np.random.Generator(np.random.PCG64()).random() < 0.5, "entropy of the system"),
         (lambda r: DERIVED().random() < 0.5, "entropy of the system"),
-        (lambda r: scipy.stats.norm.rvs() < 0, "draws from standard_normal"),
+        (lambda r: scipy.stats.norm.rvs() < 0, r"draws from scipy\.stats\.norm\.rvs"),
         (lambda r: scipy.stats.binom.rvs(2, 0.5, random_state=3), "seeds a generator"),
         (lambda r: scipy.stats.multinomial.rvs(2, [0.5, 0.5])[0], "a global generator in a way"),
         (lambda r: DERIVED_INSTANCE.random() < 0.5, "draws from a Derived"),

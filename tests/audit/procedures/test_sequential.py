@@ -21,6 +21,7 @@ from dpaudit.audit.health.findings import FALSE_ALARM
 from dpaudit.audit.procedures import sequential
 from dpaudit.audit.procedures.sequential import grid_of_members
 from dpaudit.audit.sampling.pilot_and_batch_sizes import batch_sizes, late_batches
+from dpaudit.experiments.catalogue.entries import entries
 
 
 def laplace(dataset, size, rng, *, epsilon=1.0):
@@ -326,3 +327,14 @@ def test_what_ends_an_audit_first(slow, options, verdict, stopped, least, most):
 def test_a_claim_near_the_largest_double_is_audited_without_a_warning(sequential):
     result = check(laplace, 0.0, 1.0, claim=PureDP(1e308), runs=400, sequential=sequential, floating_point="ignore")
     assert result.verdict is Verdict.INCONCLUSIVE
+
+
+def test_rare_events_that_overlap_are_no_guesses():
+    """A table with a rare label on each side: an output can lie in both events, so both counts exceed the runs."""
+    fault = {each.name: each for each in entries()}["range-of-a-column-learned"]
+    for seed in range(2):
+        result = check(
+            fault.mechanism, fault.x, fault.y, claim=fault.claim, adjacency=fault.adjacency, runs=50 * fault.runs,
+            sequential=True, floating_point="ignore", alpha=1e-6, seed=seed,
+        )  # fmt: skip
+        assert result.is_refuted
