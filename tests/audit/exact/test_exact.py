@@ -377,7 +377,7 @@ def test_a_draw_from_a_generator_that_no_name_shows(reached, monkeypatch):
 
     with pytest.raises(
         MechanismError,
-        match=r"draws from a Generator in a way|holds a generator, whose",
+        match=r"draws from a Generator in a way|holds a \w+, whose changes",
     ):
         distribution(program, 1)
 
