@@ -237,7 +237,8 @@ def _ending(seconds: float) -> Iterator[None]:
         return
 
     def late(_: int, frame: Any) -> None:
-        if is_executing() and not is_tool(frame) and not _is_audit(frame):
+        is_own = str(frame.f_globals.get("__name__", "")).startswith(f"{__package__}.")
+        if is_executing() and not is_tool(frame) and not is_own:
             active().is_late = True
             active().stop()
 
@@ -307,14 +308,10 @@ def _explained(refusal: Refusal, sampler: Sampler) -> MechanismError:
     place, trace = "", refusal.__traceback__
     while trace is not None:
         frame = trace.tb_frame
-        if not is_tool(frame) and not is_stateless(frame.f_globals.get("__name__")) and not _is_audit(frame):
+        if not is_tool(frame) and not is_stateless(frame.f_globals.get("__name__")):
             place = f", at {Place(frame.f_code.co_filename, trace.tb_lineno, frame.f_code.co_name)}"
         trace = trace.tb_next
     return MechanismError(
         f"{sampler.name} {refusal}{place}; no exact audit applies, so use check without exact=True, which samples.",
         mechanism=sampler.name,
     )
-
-
-def _is_audit(frame: Any) -> bool:
-    return str(frame.f_globals.get("__name__", "")).startswith("dpaudit.audit.exact")

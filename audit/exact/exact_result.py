@@ -258,15 +258,14 @@ class ExactResult(Result):
 
     def in_suite(self) -> dict[str, Any]:
         """Return what a suite keeps of the audit: its table, and both ends of δ(ε) up to twice the claim's ε."""
-        most = max((epsilon for epsilon, _ in _lines(self.claim) or ()), default=0.0)
-        finite = [loss for *_, loss in self.losses() if math.isfinite(loss)]
+        claimed, losses = _lines(self.claim) or [], self.losses()
+        most = max((epsilon for epsilon, _ in claimed), default=0.0)
+        finite = [loss for *_, loss in losses if math.isfinite(loss)]
         end = min(2.0 * most or 1.1 * max(finite, default=0.0) or 1.0, 700.0)
-        rows = [ExactRow(output=shorten(output), x=p, y=q, loss=loss) for output, p, q, loss in self.losses()]
+        shown = losses[: LIMITS.shown]
+        rows = tuple(ExactRow(output=shorten(output), x=p, y=q, loss=loss) for output, p, q, loss in shown)
         curve = ((end * number / 32, *self.delta(end * number / 32)) for number in range(33))
-        table = ExactTable(
-            rows=tuple(rows[:LIMITS.shown]), n_outputs=len(rows), curve=tuple(curve),
-            at_claim=tuple(_lines(self.claim) or ()),
-        )  # fmt: skip
+        table = ExactTable(rows=rows, n_outputs=len(losses), curve=tuple(curve), at_claim=tuple(claimed))
         low, high, of = self._rounded_excess
         found = f"excess {of} between {low} and {high}"
         return {"kind": "exact", "subject": self.mechanism, "claim": str(self.claim), "found": found, "exact": table}

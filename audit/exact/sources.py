@@ -131,7 +131,7 @@ class Source:
         self.discrete: list[int] = []
 
     def exact_state(self) -> list[Any]:
-        """Return nothing: what is drawn from has no state of its own."""
+        """Return nothing, as the state of a source is not one of the code."""
         return []
 
     def decide(self, values: Sequence[Any], weights: Sequence[Fraction], state: Sequence[Any]) -> int:
@@ -455,7 +455,7 @@ class StandIns:
         if owner is not value:  # one object for one method, as the world is explored until it has no new ones
             self._made[id(value)] = value, getattr(self.of(owner), value.__name__)
             return self._made[id(value)][1]
-        if type(value) not in _GENERATORS:  # a bit generator, or a class with methods of its own
+        if type(value) not in _GENERATORS:  # a bit generator, or a class with other methods
             raise Refusal(f"draws from a {type(value).__qualname__}, which is not followed")
         self._made[id(value)] = value, _GENERATORS[type(value)]()
         return self._made[id(value)][1]

@@ -251,7 +251,7 @@ class Bets:
         wrong = (shown.count_y + counts.count_x) if first.more_likely_on == "x" else (shown.count_x + counts.count_y)
         right = shown.count_x + shown.count_y + counts.count_x + counts.count_y - wrong
         overlap = any((first.event.contains(each) & other.event.contains(each)).any() for each in (x, y))
-        if overlap or right + wrong > 2 * n:  # an output in both is no guess
+        if overlap or right + wrong > 2 * n:  # an output in both is not a guess
             return first, shown, None
         guesses = Guesses(correct=right, incorrect=wrong, runs=2 * n)
         return first, shown, OtherDirection(event=other.event, counts=counts, guesses=guesses)

@@ -214,7 +214,7 @@ class Simplification:
         if pilot is None:  # so few runs show too little
             return
 
-        def shape(pair: Candidate) -> tuple[Any, ...]:  # a pair that only has other digits is no simpler
+        def shape(pair: Candidate) -> tuple[Any, ...]:  # a pair with other digits alone is not simpler
             return complexity(pair.x, pair.y)[:3]
 
         def has_room(candidate: Candidate) -> bool:
