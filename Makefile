@@ -15,7 +15,7 @@ unexport PYTHONDONTWRITEBYTECODE
 SOURCES := pyproject.toml docs/package-page.md LICENSE py.typed __init__.py __main__.py \
 	$(shell find audit mechanisms experiments reports -name '*.py' -o -name '*.j2' -o -name '*.js')
 
-.PHONY: audit test types doctests evidence test-diffprivlib test-jax-privacy docs clean
+.PHONY: audit test types doctests evidence test-diffprivlib test-jax-privacy test-torch docs clean
 
 audit: $(VENV)/installed
 	$(BIN)/dpaudit run
@@ -56,6 +56,12 @@ test-jax-privacy: | $(VENV)/source
 	$(VENV)-jax-privacy/bin/pip install $(QUIETLY) --no-compile '.[test,jax-privacy]'
 	PYTHONPATH=$(SOURCE) $(VENV)-jax-privacy/bin/pytest tests/experiments/libraries tests/experiments/benchmarks/test_tables.py -m ''
 
+# Torch is larger still. An index that has wheels for CPUs only, named by PIP_EXTRA_INDEX_URL, saves most of it.
+test-torch: | $(VENV)/source
+	$(PYTHON) -m venv $(VENV)-torch
+	$(VENV)-torch/bin/pip install $(QUIETLY) --no-compile '.[test,torch,jax-privacy]' opacus
+	PYTHONPATH=$(SOURCE) $(VENV)-torch/bin/pytest tests/audit/training tests/mechanisms/adapters/test_torch.py -m ''
+
 docs: $(VENV)/installed-test $(VENV)/source
 	PYTHONPATH=$(SOURCE) $(BIN)/mkdocs build --strict
 	PYTHONPATH=$(SOURCE) $(BIN)/pytest tests/test_docs.py tests/test_docs_search.py -m site
@@ -87,4 +93,4 @@ $(VENV)/source:
 	ln -sfn ../.. $@/dpaudit
 
 clean:
-	rm -rf $(VENV) $(VENV)-diffprivlib $(VENV)-jax-privacy build dpaudit.egg-info .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) $(VENV)-diffprivlib $(VENV)-jax-privacy $(VENV)-torch build dpaudit.egg-info .mypy_cache .ruff_cache .pytest_cache

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from . import exact as exact
     from . import noise as noise
     from . import results as results
+    from . import training as training
     from .audit.canaries.check_canaries import check_canaries
     from .audit.canaries.plan_canaries import plan_canaries
     from .audit.claims.claim import ApproxDP, GaussianDP, PureDP
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from .audit.procedures.check_outputs import check_outputs
     from .audit.procedures.epsilon_lower import epsilon_lower
     from .audit.records.json_codec import load, save
-    from .audit.replay.noise_primitive import noise_primitive
+    from .audit.replay.noise_primitive import noise_primitive, public
     from .audit.replay.replay import replay
     from .audit.results.verdict import Verdict
     from .audit.search.find_worst_pair import find_worst_pair
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from .audit.settings import settings
 
 _NAME = "dpaudit"
-_MODULES = ("adapters", "claims", "counts", "domains", "errors", "exact", "noise", "results")
+_MODULES = ("adapters", "claims", "counts", "domains", "errors", "exact", "noise", "results", "training")
 _WHERE = {
     name: module
     for module, names in {
@@ -62,7 +63,7 @@ _WHERE = {
         "procedures.check_outputs": "check_outputs",
         "procedures.epsilon_lower": "epsilon_lower",
         "records.json_codec": "load save",
-        "replay.noise_primitive": "noise_primitive",
+        "replay.noise_primitive": "noise_primitive public",
         "replay.replay": "replay",
         "results.audit_result": "Verdict",
         "search.find_worst_pair": "find_worst_pair",
@@ -74,7 +75,8 @@ _WHERE = {
 
 __all__ = [
     "check", "check_outputs", "find_worst_pair", "check_equivalence", "check_noise", "check_sensitivity",
-    "check_canaries", "plan_canaries", "replay", "noise_primitive", "epsilon_lower", "save", "load", "settings",
+    "check_canaries", "plan_canaries", "replay", "noise_primitive", "public", "epsilon_lower", "save", "load",
+    "settings",
     "PureDP", "ApproxDP", "GaussianDP", "RenyiDP", "ZeroConcentratedDP", "PrivacyProfile", "TradeOffCurve",
     "AddRemove", "Replace", "Local", "UserLevel", "Rows", "Values", "Answers", "Tables",
     "Verdict", "AuditError", "RefutedError",
@@ -91,6 +93,12 @@ show_with("card", _shown_by(".reports.pages.audit_facts", "card"))
 show_with("plot", _shown_by(".reports.figures.plot", "plot"))
 register_primitives("diffprivlib", "diffprivlib", _shown_by(".mechanisms.adapters.diffprivlib", "diffprivlib_patches"))
 register_primitives("pydp", "pydp", _shown_by(".mechanisms.adapters.pydp", "pydp_patches"))
+register_primitives(
+    "torch",
+    "torch",
+    _shown_by(".mechanisms.adapters.torch", "torch_patches"),
+    _shown_by(".mechanisms.adapters.torch", "torch_states"),
+)
 register_primitives("opendp", "opendp.core", _shown_by(".mechanisms.adapters.opendp", "opendp_patches"))
 
 

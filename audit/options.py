@@ -263,9 +263,13 @@ RULES: Final[dict[str, Rule]] = {
     ),
     "budget": Rule(_number(0, 1), "is not a probability", "a probability, 0 < budget < 1, such as 0.01"),
     "monotonic": _FLAG,
+    "made_up": _FLAG,
     "pairs": _FLAG,
     "on_round": _LISTENER,
     "query": Rule(_callable, "is not a function", "one that maps a dataset to numbers"),
+    "step": Rule(
+        _callable, "is not a function", "one that maps a batch, or a batch and a generator, to what it releases"
+    ),
     "guide": Rule(_one_of("replay"), "is unknown", '"replay", or None'),
     "margin": Rule(_number(0, 1), "is not a total variation distance to show", "0 < margin < 1"),
     "tolerance": Rule(_number(0, 1, low_too=True), "is not a relative error", "0 <= tolerance < 1, such as 0.01"),
@@ -281,6 +285,18 @@ RULES: Final[dict[str, Rule]] = {
         _number(0, 1),
         "is not a probability of inclusion",
         "0 < probability < 1 (0.5 for a fair coin for each canary)",
+    ),
+    "n": Rule(_whole(2, MOST_RUNS), "is not a number of examples", "a whole number from 2"),
+    "q": Rule(_number(0, 1), "is not a sampling rate", "0 < q < 1, such as the expected batch size over n"),
+    "batch_size": Rule(_whole(1, MOST_RUNS), "is not a batch size", "a positive whole number"),
+    "rounds": Rule(_whole(1, MOST_RUNS), "is not a number of batches", "a positive whole number"),
+    "noise_multiplier": Rule(
+        _number(0.01, 1e6, low_too=True, high_too=True), "is not a noise multiplier", "a number from 0.01 to a million"
+    ),
+    "sampling": Rule(
+        _one_of("poisson", "fixed", "shuffled", "with replacement"),
+        "is unknown",
+        '"poisson", "fixed", "shuffled" or "with replacement"',
     ),
     "norm": Rule(_one_of("l1", "l2", "linf"), "is unknown", '"l1", "l2" or "linf"'),
     "inclusion": Rule(

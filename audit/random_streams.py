@@ -50,6 +50,8 @@ class Stream(enum.Enum):
     """The pairs drawn by a search."""
     SIMPLER = (5, 0)
     """The audits of simpler pairs than the refuted one, numbered in turn."""
+    BATCH_SAMPLER = (9, 0)
+    """The runs of a batch sampler that is checked, numbered in turn."""
     EXAMPLES = (3, 0)
     """The examples of a Hypothesis strategy."""
 

@@ -14,7 +14,7 @@ from numpydoc.validate import validate
 
 import dpaudit
 
-ROOTS = ("adapters", "claims", "counts", "domains", "errors", "exact", "noise", "results")
+ROOTS = ("adapters", "claims", "counts", "domains", "errors", "exact", "noise", "results", "training")
 TOP_LEVEL = [name for name in dpaudit.__all__ if inspect.isfunction(getattr(dpaudit, name))]
 OFF = {
     "ES01",  # an extended summary: most names need no second paragraph

@@ -15,7 +15,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from functools import reduce
+from functools import lru_cache, reduce
 from itertools import combinations, pairwise
 from numbers import Integral
 from typing import Any
@@ -72,8 +72,14 @@ def last_digits_of(values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
 
 Matrix = npt.NDArray[np.float64]
 
+ALONG_ROWS = 10_000
+"""Number of columns above which a loop over columns takes longer than the arithmetic of a block."""
+
 _NAMED = 6  # columns of a parity that its name spells out
-_LISTED, _ALL_PAIRS = 3, 10  # columns that the name of a statistic lists, and most of which all pairs are compared
+LISTED = 3
+"""Columns that the name of a score or statistic of several lists."""
+
+_ALL_PAIRS = 10  # most columns of which all pairs are compared
 
 
 _LEFT_OUT: ContextVar[dict[str, str] | None] = ContextVar("left_out", default=None)
@@ -137,12 +143,52 @@ class Coordinates(Columns):
         return names
 
     def read(self, outputs: Outputs) -> Matrix:
-        columns = np.ascontiguousarray(as_vectors(outputs, self.width).T, dtype=np.float64)
+        vectors = as_vectors(outputs, self.width)
+        if self.width > ALONG_ROWS:  # copying them into columns takes longer than reading them
+            columns = np.ascontiguousarray(vectors, dtype=np.float64).T
+        else:
+            columns = np.ascontiguousarray(vectors.T, dtype=np.float64)
         if not self.differences:
             return columns
         # A new array, because `columns` may share memory with the caller's outputs.
         with np.errstate(invalid="ignore", over="ignore"):
             return np.concatenate([columns[:1], columns[1:] - columns[:-1]])
+
+
+REACH = 3.0
+"""Deviations from the centre at which a standardised column is clipped, so that no tail outweighs the rest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standardised(Columns):
+    """The coordinates of vectors less their centres, in units of their spreads, from −3 to 3.
+
+    A coordinate without a spread is 0, and so is a missing one unless all are missing.
+    """
+
+    centres: tuple[float, ...]
+    spreads: tuple[float, ...]
+    column_names: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(coordinate_words(place, self.column_names) for place in range(len(self.centres)))
+
+    def read(self, outputs: Outputs) -> Matrix:
+        rows = as_vectors(outputs, len(self.centres)).astype(np.float64, order="C")
+        centres, spreads = _in_arrays(self.centres, self.spreads)
+        missing = np.isnan(rows)
+        with np.errstate(over="ignore"):
+            rows -= centres
+            rows /= np.where(spreads > 0.0, spreads, np.inf)
+            np.clip(rows, -REACH, REACH, out=rows)
+        rows[missing & ~missing.all(axis=1, keepdims=True)] = 0.0
+        return rows.T
+
+
+@lru_cache(maxsize=8)  # every block of an audit asks for the same numbers
+def _in_arrays(*numbers: tuple[float, ...]) -> tuple[Matrix, ...]:
+    return tuple(map(np.array, numbers))
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,15 +221,15 @@ class Derived(Columns):
     of: Columns
 
     @abstractmethod
-    def from_columns(self, read: Callable[[int], Matrix], column: int) -> Matrix:
-        """Return a column, shape (runs,), from the other columns, each of which `read` returns."""
+    def from_columns(self, columns: Matrix, column: int) -> Matrix:
+        """Return a column, shape (runs,), for the other columns of shape (columns, runs)."""
 
     def read(self, outputs: Outputs) -> Matrix:
         return self.of_columns(self.of.read(outputs))
 
     def of_columns(self, columns: Matrix) -> Matrix:
         """Return all columns, for the other columns of shape (columns, runs)."""
-        return np.array([self.from_columns(columns.__getitem__, column) for column in range(len(self.names))])
+        return np.array([self.from_columns(columns, column) for column in range(len(self.names))])
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,28 +245,38 @@ class Statistics(Derived):
     def names(self) -> tuple[str, ...]:
         names = self.of.names
         used = [names[place] for place in self.places]
-        what = ", ".join(used) if len(used) <= _LISTED else f"{len(used)} columns"
+        what = ", ".join(used) if len(used) <= LISTED else f"{len(used)} columns"
         return (*(f"{word} of {what}" for word in _TOGETHER), *(f"({names[b]} − {names[a]})" for a, b in self._pairs))
 
     @property
     def _pairs(self) -> list[tuple[int, int]]:
         return list(combinations(self.places, 2) if len(self.places) <= _ALL_PAIRS else pairwise(self.places))
 
-    def from_columns(self, read: Callable[[int], Matrix], column: int) -> Matrix:
+    def from_columns(self, columns: Matrix, column: int) -> Matrix:
         with np.errstate(invalid="ignore", over="ignore"):
             if column < OF_ALL:
-                return list(_TOGETHER.values())[column]([read(place) for place in self.places])
+                used = columns if len(self.places) == len(columns) else columns[list(self.places)]
+                return np.asarray(list(_TOGETHER.values())[column](used))
             a, b = self._pairs[column - OF_ALL]
-            return np.asarray(read(b) - read(a))
+            return np.asarray(columns[b] - columns[a])
 
 
-# Column by column: along an axis, the rounding of a sum can depend on the number of runs.
-_TOGETHER: dict[str, Callable[[list[Matrix]], Matrix]] = {
-    "sum": lambda columns: reduce(np.add, columns),
-    "Euclidean norm": lambda columns: np.sqrt(reduce(np.add, map(np.square, columns))),
-    "largest size": lambda columns: reduce(np.maximum, map(np.abs, columns)),
-    "smallest": lambda columns: reduce(np.minimum, columns),
-    "largest": lambda columns: reduce(np.maximum, columns),
+def sum_of(columns: Matrix) -> Matrix:
+    """Return the sum of the columns, shape (runs,), with a rounding that does not depend on the number of runs.
+
+    In a matrix product and along the first axis it does. Column by column, or along a contiguous row, it does not.
+    """
+    if len(columns) > ALONG_ROWS:
+        return np.asarray(np.add.reduce(np.ascontiguousarray(columns.T), axis=1))
+    return reduce(np.add, columns)
+
+
+_TOGETHER: dict[str, Callable[[Matrix], Matrix]] = {
+    "sum": sum_of,
+    "Euclidean norm": lambda columns: np.sqrt(sum_of(np.square(columns))),
+    "largest size": lambda columns: np.maximum(columns.max(axis=0), -columns.min(axis=0)),
+    "smallest": lambda columns: columns.min(axis=0),
+    "largest": lambda columns: columns.max(axis=0),
 }
 OF_ALL = len(_TOGETHER)
 """Number of statistics of all columns, which come first."""
@@ -273,9 +329,9 @@ class Conditional(Derived):
         names = self.of.names
         return tuple(f"({names[read]} where {names[key]} = {self._words(key, at)})" for key, at, read in self.cases)
 
-    def from_columns(self, read: Callable[[int], Matrix], column: int) -> Matrix:
+    def from_columns(self, columns: Matrix, column: int) -> Matrix:
         key, at, wanted = self.cases[column]
-        return np.where(read(key) == at, read(wanted), np.nan)
+        return np.where(columns[key] == at, columns[wanted], np.nan)
 
     def _words(self, key: int, at: float) -> str:
         codes = self.of.codes(key)
@@ -293,10 +349,10 @@ class Products(Derived):
         names = self.of.names
         return tuple(f"({names[a]} − {at:.3g})·({names[b]} − {bt:.3g})" for a, at, b, bt in self.factors)
 
-    def from_columns(self, read: Callable[[int], Matrix], column: int) -> Matrix:
+    def from_columns(self, columns: Matrix, column: int) -> Matrix:
         a, at, b, bt = self.factors[column]
         with np.errstate(invalid="ignore", over="ignore"):
-            return np.asarray((read(a) - at) * (read(b) - bt))
+            return np.asarray((columns[a] - at) * (columns[b] - bt))
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,7 +371,7 @@ class Parities(Derived):
             for members in self.sets
         )
 
-    def from_columns(self, read: Callable[[int], Matrix], column: int) -> Matrix:
-        members = [(read(place), at) for place, at in self.sets[column]]
+    def from_columns(self, columns: Matrix, column: int) -> Matrix:
+        members = [(columns[place], at) for place, at in self.sets[column]]
         above = sum((values >= at).astype(np.float64) for values, at in members) % 2.0
         return np.where(np.any([np.isnan(values) for values, _ in members], axis=0), np.nan, above)

@@ -362,6 +362,9 @@ def _read(structure: Any, output: Any, found: list[Any]) -> bool:
     if type(structure) is tuple:
         if len(structure) != len(output):
             return False
+        if structure.count(Mark.LEAF) == len(structure):
+            found += output
+            return True
         return all(_read(inner, part, found) for inner, part in zip(structure, output, strict=True))
     if type(structure) is not Dictionary:
         return False
@@ -439,8 +442,9 @@ def form_of_block(raw: Any) -> Form:
 def _form_of_one(output: Any) -> Form | None:
     """Return the form of a record; None for any other output, also for one that cannot be read.
 
-    Columns are the parts of nested records and of vectors of numbers in them. A dictionary is a record only if it holds
-    nothing but numbers, in arrays too but not in lists, which may be rows of keys and values.
+    Columns are the parts of nested records and of arrays of numbers in them. A tuple or list is a record if it holds
+    nothing but arrays and numbers, a dictionary if it holds nothing but numbers, in arrays too but not in lists, which
+    may be rows of keys and values.
     """
     names: list[str] = []
     try:
@@ -478,6 +482,14 @@ def _structure(value: Any, name: str, names: list[str], depth: int) -> Any:
     if name and is_vector(array):
         names.extend(f"{name}[{place}]" for place in range(len(array)))
         return _LEAVES * len(array)
+    is_matrix = name and is_array(array)
+    if is_matrix or (
+        type(value) in (tuple, list)
+        and any(map(is_array, map(_plain_array, value)))
+        and all(_holds_numbers(part, depth) for part in value)
+    ):
+        start = name or "output"
+        return tuple(_structure(part, f"{start}[{place}]", names, depth + 1) for place, part in enumerate(array))
     names.append(name)
     return Mark.LEAF
 
@@ -520,7 +532,7 @@ def _holds_numbers(value: Any, depth: int) -> bool:
     """Whether a dictionary holds nothing but numbers, in it, in arrays or in dictionaries in it."""
     if not is_dictionary(value):
         array = _plain_array(value)
-        return is_number(array) or (isinstance(array, np.ndarray) and is_vector(array))
+        return is_number(array) or is_array(array)
     return depth <= _DEEPEST and all(_holds_numbers(part, depth + 1) for _, part in entries_of(value) or [])
 
 
@@ -536,10 +548,15 @@ def is_number(value: Any) -> bool:
     return type(value) is float or (type(value) is not str and isinstance(value, numbers.Real | Decimal | np.bool_))
 
 
+def is_array(value: Any) -> bool:
+    """Whether a value is an array of numbers."""
+    return isinstance(value, np.ndarray) and value.ndim > 0 and value.dtype.kind in "biuf" and value.size > 0
+
+
 def is_vector(value: Any) -> bool:
     """Whether a value is a vector of numbers."""
     if isinstance(value, np.ndarray):
-        return value.ndim == 1 and value.dtype.kind in "biuf" and len(value) > 0
+        return value.ndim == 1 and is_array(value)
     return type(value) in (list, tuple) and len(value) > 0 and all(map(is_number, value))
 
 

@@ -15,15 +15,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .features import LAST_WORDS, Columns, Derived, Matrix, last_digits, last_digits_of
+from .features import LAST_WORDS, LISTED, Columns, Derived, Matrix, Standardised, last_digits, last_digits_of
 from .outputs import Outputs, as_numbers, as_vectors, coordinate_words, is_vector, output_words
 
 Array = npt.NDArray[np.float64]
 Piece = tuple[int, float, float, float]
 """Column, low, high, rise: adds 0 below low, `rise` above high, and a linear ramp between; a step if low = high."""
-
-_NAMED = 3  # columns in the name of a learned score
-_ALONG_ROWS = 10_000  # number of coordinates above which whole rows are summed
 
 
 class Score(ABC):
@@ -59,36 +56,19 @@ class Number(Score):
 
 
 @dataclass(frozen=True, slots=True)
-class Weighted(Score):
-    """The weighted sum of the coordinates of a vector."""
+class Coordinate(Score):
+    """A coordinate of vectors of one width."""
 
-    weights: tuple[float, ...]
+    place: int
+    width: int
     column_names: tuple[str, ...] = ()
 
     def values(self, outputs: Outputs) -> Array:
-        vectors = as_vectors(outputs, len(self.weights))
-        used = [i for i, w in enumerate(self.weights) if w != 0.0]
-        if len(used) == 1 and self.weights[used[0]] == 1.0:
-            return np.ascontiguousarray(vectors[:, used[0]], dtype=np.float64)  # each comparison reads it again
-        # In a matrix product, the rounding of a row depends on the number of rows. In a sum along a row, or coordinate
-        # by coordinate, it does not.
-        if len(used) > _ALONG_ROWS:
-            with np.errstate(invalid="ignore", over="ignore"):
-                weighted = np.ascontiguousarray(vectors, dtype=np.float64) * np.array(self.weights)
-            return np.asarray(np.add.reduce(weighted, axis=1))
-        total = np.zeros(len(vectors))
-        with np.errstate(invalid="ignore", over="ignore"):
-            for place in used:
-                total += self.weights[place] * vectors[:, place]
-        return total
+        vectors = as_vectors(outputs, self.width)
+        return np.ascontiguousarray(vectors[:, self.place], dtype=np.float64)  # each comparison reads it again
 
     def __str__(self) -> str:
-        used = [(i, w) for i, w in enumerate(self.weights) if w != 0.0]
-        if len(used) == 1 and used[0][1] == 1.0:
-            return coordinate_words(used[0][0], self.column_names)
-        if len(used) <= 6:
-            return " + ".join(f"{w:.3g}·{coordinate_words(i, self.column_names)}" for i, w in used)
-        return f"a weighted sum of {len(used)} coordinates"
+        return coordinate_words(self.place, self.column_names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,8 +148,38 @@ class Additive(Score):
         for column, weight in self.missing:
             size[column] += abs(weight)  # type: ignore[assignment]
         names, most = self.columns.names, [column for column, _ in size.most_common()]
-        named = ", ".join(names[column] for column in most[:_NAMED])
-        return f"score({named}{f', … {len(most)} in all' if len(most) > _NAMED else ''})"
+        named = ", ".join(names[column] for column in most[:LISTED])
+        return f"score({named}{f', … {len(most)} in all' if len(most) > LISTED else ''})"
+
+
+@dataclass(frozen=True, slots=True)
+class Projection(Score):
+    """A weighted sum of standardised coordinates, or of their squares, with weights in proportion to whole numbers.
+
+    A file holds these in little space, and they barely depend on how a machine rounds.
+    """
+
+    columns: Standardised
+    weights: tuple[int, ...]
+    is_of_squares: bool = False
+
+    def values(self, outputs: Outputs) -> Array:
+        return self.add_up(self.columns.read(outputs))
+
+    def add_up(self, columns: Array) -> Array:
+        """Return the score for columns of shape (columns, runs)."""
+        rows, weights = np.square(columns.T) if self.is_of_squares else columns.T, np.array(self.weights, np.float64)
+        return np.asarray(np.add.reduce(np.ascontiguousarray(rows * weights), axis=1) / np.linalg.norm(weights))
+
+    def __str__(self) -> str:
+        names, used = self.columns.names, np.flatnonzero(self.weights).tolist()
+        sizes = {abs(self.weights[place]) for place in used}
+        what = "squared coordinates" if self.is_of_squares else "coordinates"
+        if len(sizes) == 1 and len(used) > LISTED:
+            return f"standardised sum of {len(used):,} {what}"
+        most = sorted(used, key=lambda place: -abs(self.weights[place]))[:LISTED]
+        named = ", ".join(names[place] for place in most)
+        return f"weighted sum of {len(used):,} {what} ({named}{', …' if len(used) > LISTED else ''})"
 
 
 # Scores by how a number is written: its lowest bit, remainders, decimals, last digits and the sign of zero.
@@ -362,10 +372,10 @@ class Reading:
         """Return the score of each output, as `score.values` does."""
         match score:
             case Column(columns, column) if isinstance(columns, Derived):
-                return columns.from_columns(self.columns(columns.of).__getitem__, column)
+                return columns.from_columns(self.columns(columns.of), column)
             case Column(columns, column):
                 return np.asarray(self.columns(columns)[column])
-            case Additive():
+            case Additive() | Projection():
                 return score.add_up(self.columns(score.columns))
             case OfScore():
                 return score.of_values(self.values(score.of))

@@ -68,6 +68,7 @@ _LOOKED_AT = 4_096  # runs on each dataset compared at all lags: .3 ms
 _WATCHED = 65_536  # runs on one dataset that are checked for a change
 _PAIRED = 16_384  # runs on one dataset among which equal outputs are paired, or the likeliest output is sought
 _SPREAD = 1 << 21  # runs on one dataset whose halves are counted block by block
+_MOST_COLUMNS = 1_024  # coordinates, evenly spread, that are examined singly: each takes two milliseconds
 _LEAST_PAIRS = 32  # fewer pairs do not differ detectably from chance
 _SUSPICIOUS = 4.0  # standard errors from which exact probabilities are computed
 _OVER = 1.0 + 1e-6  # allowance for rounding errors of a tail
@@ -636,7 +637,8 @@ def columns_of(sides: tuple[list[Outputs], list[Outputs]], names: tuple[str, ...
     n_x = len(sides[0])
     columns: list[tuple[str, list[Outputs]]] = []
     if all(block.ndim == 2 for block in blocks) and len({block.shape[1] for block in blocks}) == 1:
-        for place in range(blocks[0].shape[1]):
+        width = blocks[0].shape[1]
+        for place in np.unique(np.linspace(0, width - 1, min(width, _MOST_COLUMNS)).astype(np.int64)).tolist():
             columns.append((coordinate_words(place, names), [block[:, place] for block in blocks]))
     else:
         outputs = list(chain.from_iterable(map(outcome_list, blocks)))

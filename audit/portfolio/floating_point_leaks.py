@@ -27,7 +27,7 @@ from ..events.events import Event
 from ..events.leaves import learn_leaves
 from ..events.outputs import Outputs
 from ..events.scores import Column as ColumnScore
-from ..events.scores import LowestBit, NegativeZero, Number, Residue, Score, Weighted
+from ..events.scores import Coordinate, LowestBit, NegativeZero, Number, Residue, Score
 from ..inference.event_test import Counts, Direction, directed, parameter_lower
 from ..printing import rounded_down
 from .cells import SINGLY, Array, Column, cut_columns
@@ -58,9 +58,9 @@ def bit_columns(x: Outputs, y: Outputs, *, grids: int = _RESIDUES) -> Iterator[C
 
 def _floats(x: Outputs, y: Outputs) -> Iterator[tuple[Score, Array, Array]]:
     """Scores that read the numbers of floating-point arrays, and these numbers."""
-    width = min(x.shape[1], SINGLY) if x.ndim == 2 else 0
-    for place in range(width or 1):
-        score = Weighted(tuple(float(place == other) for other in range(x.shape[1]))) if width else Number()
+    width = x.shape[1] if x.ndim == 2 else 0
+    for place in range(min(width, SINGLY) or 1):
+        score = Coordinate(place, width) if width else Number()
         yield score, score.values(x), score.values(y)
 
 

@@ -12,7 +12,7 @@ from ..claims.claim import Claim
 from ..events.events import Apart, Array, Labels, NumberCells, OutcomeCells, Partition, Scored
 from ..events.features import Coordinates
 from ..events.outputs import Outputs, as_numbers, as_vectors, is_vector, n_different, tally
-from ..events.scores import Number, Score, Weighted
+from ..events.scores import Coordinate, Number, Score
 from ..inference.divergence_test import smoothed, telling_divergence
 from .cells import FIRST, REPEATED, Column, Cut
 from .choice import Choice, directed_shares
@@ -48,7 +48,7 @@ def learn_cells(x: Outputs, y: Outputs, n_cells: int, *, spread: bool = False) -
     x, y = as_vectors(x, width), as_vectors(y, width)
     columns = Coordinates(width)
     score = additive(columns, columns.read(x), columns.read(y), SUM_CELLS[0])
-    return _number_cells(score or Weighted((1.0,) + (0.0,) * (width - 1)), x, y, n_cells, spread=spread)
+    return _number_cells(score or Coordinate(0, width), x, y, n_cells, spread=spread)
 
 
 def recur(x: Outputs, y: Outputs) -> bool:

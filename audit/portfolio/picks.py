@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..events.features import Columns, Conditional, Parities, Products, leave_out
+from ..events.features import REACH, Columns, Conditional, Parities, Products, leave_out
 from ..events.leaves import Name, named_values, same_name
 from ..events.named_parts import EXACT
 from ..events.outputs import Outputs, outcome_list
@@ -120,7 +120,6 @@ def _largest(x: npt.NDArray[np.int64], y: npt.NDArray[np.int64]) -> Array:
 # Products of two columns.
 
 _RUNS = 50_000  # most runs on each dataset
-_REACH = 3.0  # deviations from the median at which a column is clipped, so that no tail outweighs the rest
 
 
 def clear_pairs(columns: Columns, x: Array, y: Array) -> Products | None:
@@ -135,7 +134,7 @@ def clear_pairs(columns: Columns, x: Array, y: Array) -> Products | None:
             spreads[place] = np.mean(np.abs(pooled - centres[place])) or 1.0
     with np.errstate(invalid="ignore", over="ignore"):
         scaled = [(side - centres[:, None]) / spreads[:, None] for side in (x, y)]
-    scaled = [np.clip(np.where(np.isnan(side), 0.0, side), -_REACH, _REACH) for side in scaled]
+    scaled = [np.clip(np.where(np.isnan(side), 0.0, side), -REACH, REACH) for side in scaled]
     distance = np.maximum(_pair_distances(*scaled), _pair_distances(*map(np.sign, scaled)))
     least = beyond_chance(len(x) * (len(x) - 1))
     order = np.argsort(-distance, axis=None, kind="stable")[:MOST]

@@ -92,9 +92,9 @@ TYPES: dict[str, type[Any]] = {
     for kind in (
         PureDP, ApproxDP, GaussianDP, GroupClaim, RenyiDP, ZeroConcentratedDP, PrivacyProfile, TradeOffCurve,
         ProbabilityPreservation, NFoldComposition, events.Intervals, events.Outcomes, events.Scored,
-        events.Apart, scores.Number, scores.Weighted, scores.Column, scores.DifferentSizes, scores.LowestBit,
+        events.Apart, scores.Number, scores.Coordinate, scores.Column, scores.DifferentSizes, scores.LowestBit,
         scores.Residue, scores.Remainder, scores.Decimals, scores.Units, scores.TrailingZeros, scores.LastDigits,
-        scores.NegativeZero, scores.Additive, features.Coordinates,
+        scores.NegativeZero, scores.Additive, scores.Projection, features.Coordinates, features.Standardised,
         features.OrderStatistics, features.Released, features.Conditional, features.Products, features.Parities,
         features.Statistics, leaves.Leaves, leaves.Summaries, leaves.KeyedValues, text_columns.TextColumn,
         text_columns.TextColumns, Counts, Guesses, OtherDirection, DivergenceTest, Pair, Provenance, Finding,
@@ -342,7 +342,8 @@ def _name_of(result: Any) -> str:
     """The name of a result without another name: of its mechanism, quantity, query or versions."""
     if isinstance(result, EquivalenceResult):
         return f"{result.old} and {result.new}"
-    known = (getattr(result, name) for name in ("mechanism", "quantity", "query") if hasattr(type(result), name))
+    names = ("mechanism", "quantity", "query", "sampler")
+    known = (getattr(result, name) for name in names if hasattr(type(result), name))
     return str(next(known, type(result).__name__))
 
 

@@ -174,18 +174,20 @@ _WORDS = {
     "replay": {"EXCESS": "excess", "BOUNDED": "bounded on this path", "UNDETERMINED": "undetermined"},
     "equivalence": {each.name: each.value for each in Equivalence},
     "sensitivity": {each.name: each.value for each in Verdict},
+    "batches": {each.name: each.value for each in Verdict},
+    "step": {each.name: each.value for each in Verdict},
 }
 """The verdicts of each kind of `SideCheck`, and how they are printed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SideCheck:
-    """A check without alpha or a bound: an exact audit, a replay, a comparison of versions, a search for a sensitivity.
+    """A check that has no entry: an exact audit, a replay, a comparison, a sensitivity, a training step, batches.
 
     Attributes
     ----------
     name, kind, subject : str
-        Name in the suite; "exact", "replay", "equivalence" or "sensitivity"; what was checked.
+        Name in the suite; "exact", "replay", "equivalence", "sensitivity", "batches" or "step"; what was checked.
     verdict : str
         The name of its verdict, such as "EXCESS".
     claim, found : str
@@ -341,7 +343,7 @@ class Suite:
     topics : tuple of Topic
         Experiments of the entries.
     checks : tuple of SideCheck
-        Replays, comparisons of versions and searches for a sensitivity.
+        Replays, comparisons of versions and others without an entry.
     environment : dict
         Timings, paths, machine, command line: everything that may differ between two runs with the same seed.
     """
@@ -481,7 +483,7 @@ _OF_VERSIONS = ("old", "new", "dataset", "margin", "lower", "upper", "estimate",
 
 
 def side_check(name: str, result: Any, *, is_expected: bool = False) -> SideCheck:
-    """Return what a suite keeps of an exact audit, a replay, a comparison of versions or a search for a sensitivity."""
+    """Return what a suite keeps of a check that has no entry."""
     common: dict[str, Any] = {
         "name": name, "verdict": result.verdict.name, "seed": getattr(result, "seed", 0), "is_expected": is_expected,
         "lines": (result.headline, *result.details) if isinstance(result, Result) else tuple(str(result).splitlines()),

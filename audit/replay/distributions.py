@@ -123,6 +123,7 @@ PARAMETERS: Final = {name: known.parameters for name, known in _KNOWN.items()}
 """The parameters of each known distribution."""
 OF_SCIPY: Final = {known.distribution: name for name, known in _KNOWN.items()}
 """The distributions by their names in scipy.stats."""
+SYMMETRIC: Final = frozenset({"laplace", "normal", "logistic", "two-sided geometric"})
 _UNKNOWN: Final = _Known(())
 _ANSWERS: Final = frozenset({"location", "low", "high", "n", "input"})
 """Parameters that hold answers, whose smallest move counts."""
@@ -224,6 +225,19 @@ class Distribution:
     def has_noise(self) -> bool:
         """Whether every scale is positive, where the distribution has scales."""
         return self.scale is None or bool(np.all(self.scale > 0.0))
+
+    @property
+    def is_noise_about_0(self) -> bool:
+        """Whether this is noise that waits to be added to something."""
+        is_about_0 = self.is_shifted and not self.after and not np.any(self.parameters["location"])
+        return is_about_0 and bool(np.all(np.greater(self.parameters["scale"], 0.0)))
+
+    def added_to(self, location: Array, factors: Array) -> Distribution:
+        """Return the distribution of a sum of a location and the noise times factors."""
+        scale = np.multiply(self.parameters["scale"], np.abs(factors))
+        return Distribution(
+            self.name, {"location": location, "scale": scale if scale.ndim else float(scale)}, self.shape
+        )
 
     def _in_shape(self, name: str) -> Array | None:
         try:
@@ -520,3 +534,129 @@ def _lies_below(claim: Claim, epsilon: float, mu: float) -> bool:
     heights = np.minimum(own[:-1] + slope[: len(corners)] * (corners - q[:-1]), 1.0)
     allowed, _ = claim.max_power(np.append(q, corners), 1.0 - np.append(q, corners))
     return bool(np.all(np.append(own, heights) <= allowed * (1.0 + _TANGENTS)))
+
+
+# Draws that a run makes for its rows: who is in a batch, or in which order the rows are taken.
+#
+# Such a draw says nothing of the rows. Where x has a row that y has not, the draws for the other rows are put back, and
+# that for the row is left out, or made anew where only y has it. The values on y then have the distribution that the
+# run on y draws from:
+#
+# - a number for each row: independent numbers, of which one is left out or added;
+# - an order of all rows: the order of the rest is uniform, and a new row stands at a uniform place;
+# - rows with replacement: each is the new row with probability 1/n, and one that is gone is replaced by a uniform one;
+# - rows without replacement: the sample has the new row as often as a fresh sample, in the place of one of its rows.
+
+INITIAL_WEIGHTS: Final = "initial weights"
+"""Name of draws from which a training starts; they are put back as draws for rows are, and say nothing of rows."""
+_BY_ROW: Final = frozenset({"uniform", "integers", "binomial", "bits"})
+_ORDER, _SAMPLE, _ROWS = "permutation", "choice without replacement", "integers"
+
+
+@dataclass(frozen=True, slots=True)
+class RowMatch:
+    """The numbers of rows of x and y, and the place of the row that only one of them has, if their numbers differ."""
+
+    n_x: int
+    n_y: int
+    at: int
+
+    def put_back(self, value: Any, from_x: bool, stated: Distribution, draw: Callable[[], Any]) -> Any:
+        """Return a recorded value for rows as one for the rows of y; None if the draw on y is of another kind."""
+        values = np.asarray(value)
+        if not from_x or self.n_x == self.n_y:
+            return value
+        if stated.name == _ORDER:
+            return self._kept(values, int(np.argmax(np.asarray(draw()) == self.at)))
+        if is_among_rows(stated, self.n_y) and values.shape == stated.shape:
+            return self._renamed(values, stated, np.asarray(draw()))
+        fresh = None if self.n_x > self.n_y else np.asarray(draw())[self.at]
+        return np.delete(values, self.at, 0) if fresh is None else np.insert(values, self.at, fresh, 0)
+
+    def _kept(self, order: Array, place: int) -> Array:
+        if self.n_x > self.n_y:
+            rest = order[order != self.at]
+            return np.asarray(rest - (rest > self.at))
+        return np.asarray(np.insert(order + (order >= self.at), place, self.at))
+
+    def _renamed(self, rows: Array, stated: Distribution, fresh: Array) -> Array:
+        if self.n_x < self.n_y:
+            found = rows + (rows >= self.at)
+            return np.where(fresh == self.at, self.at, found)
+        found, is_gone = rows - (rows > self.at), rows == self.at
+        if stated.name == _ROWS:
+            return np.where(is_gone, fresh, found)
+        unused = np.setdiff1d(fresh, found[~is_gone], assume_unique=False)
+        return np.where(is_gone, unused[0] if len(unused) else found, found)
+
+
+def is_among_rows(stated: Distribution, n: int) -> bool:
+    """Whether a draw is of places of n rows."""
+    held = stated.parameters
+    if stated.name == _ROWS:
+        return np.ndim(held["high"]) == np.ndim(held["low"]) == 0 and (held["low"], held["high"]) == (0, n)
+    return stated.name in (_ORDER, _SAMPLE) and held["n"] == n and held.get("p") is None
+
+
+def is_of_rows(stated: Distribution, n: int) -> bool:
+    """Whether a draw is one of places of n rows, or has a number for each of them that is not made of the rows."""
+    is_by_row = stated.name in _BY_ROW and stated.shape[:1] == (n,)
+    return n > 0 and (is_among_rows(stated, n) or (is_by_row and not any(map(np.ndim, stated.parameters.values()))))
+
+
+def are_alike(x: Distribution, y: Distribution) -> bool:
+    """Whether two shared draws differ in the number of rows only; samples of rows must be of one size."""
+    rows, differing = {_ORDER: {"n"}, _SAMPLE: {"n"}, _ROWS: {"high"}}.get(x.name, set()), set(x.differing(y))
+    is_of_one_size = not differing or x.name == _ORDER or x.shape == y.shape
+    return x.name == y.name and differing <= rows and is_of_one_size
+
+
+def matched_rows(x: Any, y: Any) -> RowMatch | None:
+    """Return how the rows of two datasets correspond; None if they have no rows, or differ by more than one."""
+    parts = _parts(x), _parts(y)
+    if not parts[0] or len(parts[0]) != len(parts[1]):
+        return None
+    n_x, n_y = (len(each[0]) for each in parts)
+    if any(len(part) != n for each, n in zip(parts, (n_x, n_y), strict=True) for part in each) or abs(n_x - n_y) > 1:
+        return None
+    return RowMatch(n_x, n_y, min(_first_other(a, b) for a, b in zip(*parts, strict=True)))
+
+
+def _parts(data: Any) -> list[Any]:
+    """Return the columns, or arrays with a row for each example, of which a dataset consists."""
+    tensors = getattr(data, "tensors", None)  # torch.utils.data.TensorDataset
+    if isinstance(data, Mapping):
+        found = list(data.values())
+    elif isinstance(tensors, tuple):
+        found = list(tensors)
+    elif isinstance(data, tuple) and data and all(hasattr(each, "shape") and np.ndim(each) for each in data):
+        found = list(data)
+    else:
+        found = [data]
+    arrays = [_numbers_of_tensor(each.to_numpy() if hasattr(each, "to_numpy") else each) for each in found]
+    # What other containers hold may cost something to read, or draw random numbers.
+    is_rows = (isinstance(each, (list, tuple, str, bytes, np.ndarray)) for each in arrays)
+    return arrays if all(is_rows) and all(map(np.ndim, filter(_is_array, arrays))) else []
+
+
+def _is_array(value: Any) -> bool:
+    return isinstance(value, np.ndarray)
+
+
+def _numbers_of_tensor(value: Any) -> Any:
+    """Return a tensor of torch as an array; everything else unchanged."""
+    if not (hasattr(value, "detach") and hasattr(value, "is_floating_point")):
+        return value
+    plain = value.detach().cpu()
+    return (plain.double() if plain.is_floating_point() else plain).numpy()
+
+
+def _first_other(x: Any, y: Any) -> int:
+    """Return the place of the first row that differs; the number of rows of the shorter one if none does."""
+    n = min(len(x), len(y))
+    is_plain = _is_array(x) and _is_array(y) and x.dtype.kind in "biufc" and y.dtype.kind in "biufc"
+    if n and is_plain and x.shape[1:] == y.shape[1:]:
+        a, b = x[:n].reshape(n, -1), y[:n].reshape(n, -1)
+        other = np.any((a != b) & ~((a != a) & (b != b)), axis=1)
+        return int(np.argmax(other)) if other.any() else n
+    return next((place for place in range(n) if same_output(x[place], y[place]) is not True), n)

@@ -1,4 +1,4 @@
-"""A decorator that makes anybody's function a noise primitive, which a replay records as a whole."""
+"""What code says of itself to a replay: that a function draws noise, or that a value does not depend on the data."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import functools
 import inspect
 import random
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any, NamedTuple, ParamSpec, TypeVar, cast
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from ..errors import OptionError
 from ..printing import did_you_mean, shorten
 from .distributions import PARAMETERS, Distribution, shape_of
-from .tape import Declared, active_tape
+from .tape import Declared, active_tape, tape_of_thread
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -140,6 +141,62 @@ def noise_primitive(
     return decorate
 
 
+def public(value: R, name: str) -> R:
+    """State that a value does not depend on the data, and return it.
+
+    `replay` compares the value on both datasets; one that differs is an excess at this line. Outside of a replay the
+    function does nothing.
+
+    Parameters
+    ----------
+    value : Any
+        Any value that is copied and compared as outputs are: a number, an array, a text, a list of names.
+    name : str
+        Its name in the result.
+
+    Returns
+    -------
+    Any
+        The value.
+
+    Raises
+    ------
+    OptionError
+        If the name is not a text.
+
+    See Also
+    --------
+    replay : The replay that compares the value.
+    noise_primitive : Statement that a function draws noise.
+
+    Notes
+    -----
+    The divisor of a mean, the names of columns, the classes of a model or the number of batches are often taken from
+    the data. A value may depend on what was drawn before, which is the same on both datasets: a noisy sum is public,
+    and a replay takes it as released.
+
+    References
+    ----------
+    Cebere, Erb, Desfontaines, Bellet & Fitzsimons (2026), Privacy in theory, bugs in practice: grey-box auditing of
+    differential privacy libraries (equality of values in two recorded runs). Proof: docs/proofs/replay.md.
+
+    Examples
+    --------
+    >>> from dpaudit import public, replay
+    >>> def noisy_mean(rows, rng):
+    ...     n = public(len(rows), "number of rows")
+    ...     return (sum(rows) + rng.laplace(scale=1.0)) / n
+    >>> replay(noisy_mean, [0.5, 1.0], [0.5], claim=1.0).has_excess
+    True
+    """
+    if not isinstance(name, str):
+        raise OptionError(f"name={shorten(name)} is not a text; write public(value, 'name of the value').", name=name)
+    tape = tape_of_thread()
+    if tape is not None:
+        tape.note_public(name, value)
+    return value
+
+
 class _Held(NamedTuple):
     """A primitive, and what a tape is told of a call."""
 
@@ -160,6 +217,8 @@ def _checked(distribution: Any, name: str) -> Distribution:
         )
     if distribution.is_known:
         _check_parameters(distribution.name, distribution.parameters, f" of {name}")
+        if not distribution.shape and distribution.name != "discrete":  # as the parameters broadcast
+            return replace(distribution, shape=shape_of(None, *distribution.parameters.values()))
     return distribution
 
 

@@ -34,13 +34,14 @@ from ..events.outputs import Raised
 from ..floating_point_errors import under
 from ..printing import counted
 from ..sampling.sampler import Sampler
-from .distributions import OF_SCIPY, PARAMETERS, Distribution, copied, shape_of
+from .distributions import OF_SCIPY, PARAMETERS, Distribution, RowMatch, copied, shape_of
 from .registered import Patch, PrimitiveFamily, imported_families, patched, register_primitives
 from .tape import (
     ENTROPY,
     IS_UNUSED,
     OTHER_THREAD,
     Drawn,
+    Line,
     Streams,
     Tape,
     active_tape,
@@ -499,8 +500,8 @@ REPEATS: Final = 8
 """Runs on each dataset with its own values put back: a fair coin that is not recorded is missed with 2**-16."""
 _OTHERWISE: Final = "something else is random, or is kept between runs"
 _DRAWN: Final = (
-    "a generator is drawn from in a way that is not recorded, such as one of numpy that was made before the replay; "
-    "make it inside the mechanism, or take it as the parameter rng"
+    "a generator is drawn from in a way that is not recorded, such as dropout of torch, or one of numpy that was made "
+    "before the replay; make it inside the mechanism, or take it as the parameter rng"
 )
 _CHEAP: Final = 0.2  # seconds for a copy of a dataset
 _PYTHON_STATE: Final = random._inst
@@ -511,6 +512,14 @@ _HELD: Final = 3
 
 class DatasetChangedError(MechanismError):
     """The mechanism changes its dataset, which cannot be copied for each run."""
+
+
+class NoiseLostError(Exception):
+    """A run uses noise that is followed in another way than to add it once; where, if that is known."""
+
+    def __init__(self, lines: frozenset[Line] = frozenset()) -> None:
+        super().__init__()
+        self.lines = lines
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -542,11 +551,21 @@ class Runner:
     """Runs a mechanism, with the same generator each time, on copies of its datasets, and counts the runs."""
 
     def __init__(
-        self, sampler: Sampler, names: tuple[str, ...], seed: int, *, follows: bool = True, seconds: float | None = None
+        self,
+        sampler: Sampler,
+        names: tuple[str, ...],
+        seed: int,
+        *,
+        follows: bool = True,
+        unfollowed: frozenset[Line] | None = None,
+        seconds: float | None = None,
     ) -> None:
         self._limit, self._end = seconds, math.inf if seconds is None else now() + seconds
         self.sampler, self.names, self.seed = sampler, names, seed
         self._follows = follows  # whether it is asked where the random numbers come from, and what is not recorded
+        self._unfollowed = unfollowed
+        self.rows: RowMatch | None = None
+        self.y: Any = None
         self.runs = 0
         self.changes_datasets = False
         self._copies = True
@@ -554,6 +573,7 @@ class Runner:
         self._patches: ExitStack | None = None  # while runs may record
         self._patched: list[PrimitiveFamily] = []
         self._left: list[Any] = []
+        self._lasting: list[Any] = []
 
     @contextmanager
     def patching(self) -> Iterator[None]:
@@ -577,7 +597,7 @@ class Runner:
         *,
         seed: int | None = None,
     ) -> RecordedRun:
-        """Run the mechanism once, again if that imported a library with primitives; `seed` is for other draws."""
+        """Run the mechanism once, again if that imported what has primitives or draws; `seed` is for other draws."""
         if self._patches is None:
             raise RuntimeError("a run records only inside patching()")
         if now() > self._end:
@@ -588,8 +608,12 @@ class Runner:
             given, is_copy = self._given(dataset)
             families, entropy = imported_families(self.names), entropy_of(seed)
             follows = self._follows and (put_back is None or not changed)  # at other values, only outputs are compared
-            tape = Tape(put_back, changed, entropy=entropy, streams=self.streams, follows=follows)
+            tape = Tape(
+                put_back, changed, entropy=entropy, streams=self.streams, follows=follows,
+                unfollowed=self._unfollowed, rows=self.rows, on_y=dataset is self.y,
+            )  # fmt: skip
             self.runs += 1
+            modules = set(sys.modules)
             with ExitStack() as undone:
                 for family in families:
                     if family not in self._patched:
@@ -600,15 +624,22 @@ class Runner:
                 undone.enter_context(under(self.sampler.answers))
                 before = Kept(given)
                 output, error = self._output(given, tape, entropy)
-            self._left += [made for made in islice(tape.made, 1, None) if sys.getrefcount(made) > _HELD]
+            kept_on = (made for made in islice(tape.made, 1, None) if sys.getrefcount(made) > _HELD)
+            self._left += [made for made in kept_on if not any(made is lasting for lasting in self._lasting)]
             self._check(before, is_copy)
-            if len(imported_families(self.names)) == len(families):
+            if lost := tape.lost_noise:
+                raise NoiseLostError(frozenset(lost))
+            new = {getattr(module, "__file__", None) for name, module in [*sys.modules.items()] if name not in modules}
+            draws = any(call.place.file in new for call in tape.calls)  # as sympy does when it is imported
+            if len(imported_families(self.names)) == len(families) and not draws:
                 return RecordedRun(tape, kept(output), error)
+            self.streams = Streams()  # which the next run begins again
 
     def _put_states(self, families: Sequence[PrimitiveFamily], tape: Tape, entropy: int, undone: ExitStack) -> None:
         """Put generators of the run in the place of the global ones."""
         patches = [patch for family in families for patch in family.states(entropy)]
         undone.enter_context(patched(patches))
+        self._lasting = [patch.replacement for patch in patches if patch.lasts]
         for patch in patches:
             tape.note_made(patch.replacement, is_fresh=True)
 
@@ -662,10 +693,10 @@ class Runner:
                 if start != _states() or any(strayed):
                     tape.note_unseen(_DRAWN)
 
-    def unrecorded(self, dataset: Any, first: RecordedRun, *, looks_around: bool = False) -> Unrecorded:
+    def unrecorded(self, dataset: Any, first: RecordedRun, repeats: int, *, looks_around: bool = False) -> Unrecorded:
         """Return why the recorded values do not determine the run; with `looks_around` it asks all generators."""
-        reason, unseen = "", Counter(first.tape.unseen)
-        for number in range(REPEATS):
+        reason, unseen = "", +Counter(first.tape.unseen)  # without counts of 0
+        for number in range(repeats):
             before = _older_generators() if looks_around and number == 0 else {}
             again = self.run(dataset, first.tape.calls, seed=other_seed(self.seed, number))
             unseen |= again.tape.unseen
@@ -677,6 +708,9 @@ class Runner:
                 words = f"with its own values put back, the mechanism made other calls; {_OTHERWISE}"
                 return Unrecorded(f"unrecorded: {words}", True)
             is_same = same_output(first.output, again.output)
+            public = ([value.value for value in run.tape.public] for run in (first, again))
+            if is_same and same_output(*public) is False:
+                return Unrecorded("unrecorded: a public value is another one in each run", False)
             if is_same is None:
                 verb = "copied" if isinstance(first.output, NotCopied) else "compared"
                 kind = first.output.kind if isinstance(first.output, NotCopied) else type(first.output).__name__

@@ -17,6 +17,7 @@ class Patch(NamedTuple):
     owner: Any
     name: str
     replacement: Any
+    lasts: bool = False  # the replacement is there before and after the runs
 
 
 class PrimitiveFamily(NamedTuple):

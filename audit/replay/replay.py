@@ -29,15 +29,16 @@ from ..options import checked, checked_seed, names_in
 from ..printing import counted, did_you_mean, shorten
 from ..results.stated import stated
 from ..sampling.sampler import OutputPart, as_sampler, picked
-from .distributions import Distribution
-from .recorded_run import DatasetChangedError, RecordedRun, Runner, other_seed
+from .distributions import INITIAL_WEIGHTS, Distribution, matched_rows
+from .recorded_run import REPEATS, DatasetChangedError, NoiseLostError, RecordedRun, Runner, other_seed
 from .registered import registered_names
-from .replay_findings import call_findings, judged, path_findings
+from .replay_findings import NOT_NOISE, call_findings, judged, path_findings, public_findings
 from .replay_result import (
     Finding,
     FindingKind,
     ReplayedCall,
     ReplayResult,
+    ReplayVerdict,
     is_kept,
     is_larger,
     loss_words,
@@ -54,12 +55,14 @@ from .reruns import (
     Reruns,
     UntriedError,
     at_its_middle,
+    form_of,
     has_its_distributions,
     in_units,
     moved_by,
     one_of,
+    outcomes_of,
 )
-from .tape import only_recording
+from .tape import Line, only_recording
 
 
 @with_known_options()
@@ -89,8 +92,8 @@ def replay(
     mechanism : callable or object
         As in `check`; a vectorised mechanism draws one run per call. The generator that it is given records. So do
         functions of `numpy.random` and `random`, generators that the mechanism creates by `numpy.random.default_rng`,
-        `rvs` of scipy.stats, functions with `noise_primitive`, mechanisms of diffprivlib, measurements of OpenDP and
-        `add_noise` of PyDP, wherever they are called.
+        `rvs` of scipy.stats, torch on the CPU, functions with `noise_primitive`, mechanisms of diffprivlib,
+        measurements of OpenDP and `add_noise` of PyDP, wherever they are called.
     x, y : dataset
         Two neighbouring datasets.
     claim : Claim, float, (float, float) or callable, optional
@@ -103,8 +106,8 @@ def replay(
     output : str, int or callable, optional
         Part of the output to compare, as in `check`; such as ``lambda model: model.coef_``.
     primitives : iterable of str, optional
-        The families to record: "numpy", "random", "scipy", "diffprivlib", "opendp", "pydp"; all by default. The
-        generator that is handed to the mechanism and functions with `noise_primitive` are always recorded.
+        The families to record: "numpy", "random", "scipy", "torch", "diffprivlib", "opendp", "pydp"; all by default.
+        The generator that is handed to the mechanism and functions with `noise_primitive` are always recorded.
     seed : int or None
         Fixes the path: the values drawn on x. None draws a seed.
     seconds : float, optional
@@ -162,16 +165,28 @@ def replay(
     if sampler.check_pair is not None:
         sampler.check_pair(x, y, distance)
     remedy = "the one that runs this mechanism; wait for its end, or use another process."
+    limit = checked("seconds", seconds, or_none=True)
     with only_recording(sampler.name, remedy):
-        runner = Runner(sampler, names, seed, seconds=checked("seconds", seconds, or_none=True))
-        try:
-            with runner.patching():
-                return _compared(runner, x, y, claim_or_none, distance)
-        except DatasetChangedError as error:  # the next run would not see the datasets that were passed
-            return ReplayResult(
-                mechanism=sampler.name, claim=claim_or_none, calls=(), unrecorded=True, seed=runner.seed,
-                open_reasons=(f"unrecorded: {error}",), runs=runner.runs,
-            )  # fmt: skip
+        first: ReplayResult | None = None
+        unfollowed: frozenset[Line] | None = frozenset()
+        while True:
+            runner = Runner(sampler, names, seed, unfollowed=unfollowed, seconds=limit)
+            runner.rows, runner.y = matched_rows(x, y), y
+            try:
+                with runner.patching():
+                    found = _compared(runner, x, y, claim_or_none, distance)
+            except NoiseLostError as lost:
+                unfollowed = unfollowed | lost.lines if unfollowed is not None and lost.lines - unfollowed else None
+                continue
+            except DatasetChangedError as error:  # the next run would not see the datasets that were passed
+                return ReplayResult(
+                    mechanism=sampler.name, claim=claim_or_none, calls=(), unrecorded=True, seed=runner.seed,
+                    open_reasons=(f"unrecorded: {error}",), runs=runner.runs,
+                )  # fmt: skip
+            is_open = found.verdict is ReplayVerdict.UNDETERMINED
+            if not is_open or unfollowed is None or not (unfollowed or any(call.is_added for call in found.calls)):
+                return found if first is None or not is_open else first
+            first, unfollowed = found, None  # factors of the noise may explain outputs that differ with the same sums
 
 
 def _checked_names(primitives: Iterable[str] | None) -> tuple[str, ...]:
@@ -196,9 +211,13 @@ def _compared(runner: Runner, x: Any, y: Any, claim: Claim | None, distance: flo
         told = f"{name} raises on both datasets: {described(on_x.error)}. Pass datasets on which it runs."
         raise MechanismError(told, mechanism=name) from on_x.error
     calls = paired_calls(on_x.tape, on_y.tape)
-    varies = [runner.unrecorded(x, on_x, looks_around=True), runner.unrecorded(y, on_y)]
-    unrecorded = varies[0].reason or varies[1].reason
     reruns = Reruns(runner, calls, (x, on_x), (y, on_y))
+    # The run on y had values put back as well: of many steps, one rerun on x looks at as many as on both otherwise.
+    repeats = (1, 0) if reruns.is_seen_often else (REPEATS, REPEATS)
+    varies = [runner.unrecorded(x, on_x, repeats[0], looks_around=True), runner.unrecorded(y, on_y, repeats[1])]
+    unrecorded = varies[0].reason or varies[1].reason
+    if unrecorded and any(call.is_added for call in calls):
+        raise NoiseLostError  # what noise is used for beside the sum would look like this
     repeated, raised = reruns.freely()
     unknown = "" if runner.streams.repeated else runner.streams.unknown
     findings = [*raised, *path_findings(on_x.tape, on_y.tape, on_x.end, on_y.end)]
@@ -214,10 +233,11 @@ def _compared(runner: Runner, x: Any, y: Any, claim: Claim | None, distance: flo
         findings += free
     is_recorded = not (unrecorded or repeated or (unknown and not on_x.tape.seeds))
     is_determined, tapes = not any(each.is_in_calls for each in varies), (on_x.tape, on_y.tape)
+    findings += public_findings(on_x.tape, on_y.tape, is_recorded=is_recorded)
     findings += judged(calls, claim, distance, reruns, tapes, is_recorded=is_recorded, is_determined=is_determined)
     same = "if that does not change, its noise is the same in every run"
     fixed = [f"a generator is seeded with {seed} at {place}; {same}" for place, seed in on_x.tape.seeds[:1]]
-    open_reasons = filter(None, (unrecorded, *reasons, *fixed, unknown, repeated, *_doubts(calls)))
+    open_reasons = filter(None, (unrecorded, *reasons, *fixed, unknown, repeated, *_doubts(calls, reruns.elsewhere)))
     return ReplayResult(
         mechanism=name,
         claim=claim,
@@ -238,6 +258,8 @@ def _remarks(runner: Runner, reruns: Reruns) -> Iterator[str]:
     """Yield what leaves nothing open, and what was not looked at."""
     if runner.changes_datasets:
         yield "the mechanism changes its dataset; each run was given a copy"
+    if any(call.is_shared and call.distribution_on_x.name != INITIAL_WEIGHTS for call in reruns.calls):
+        yield "rows are drawn alike on x and on y, so the loss is that with these batches, without amplification"
     if reruns.not_kept:
         seen = len(reruns.elsewhere)
         yield (
@@ -246,8 +268,12 @@ def _remarks(runner: Runner, reruns: Reruns) -> Iterator[str]:
         )
 
 
-def _doubts(calls: Calls) -> Iterator[str]:
-    """Yield why primitives leave the result open: they cannot be compared, or their loss is what they state."""
+def _doubts(calls: Calls, elsewhere: list[Calls]) -> Iterator[str]:
+    """Yield why draws leave the result open: no batch shows the row, or their loss is not known or only stated."""
+    batches = [call for call in calls if call.is_shared and call.distribution_on_x.name in NOT_NOISE]
+    is_lost = any(call.worst_loss != 0.0 for calls_there in (calls, *elsewhere) for call in calls_there)
+    if batches and not is_lost and outcomes_of(batches[0]) is None:
+        yield f"no batch that {batches[0].words} drew shows the row that differs; try another seed"
     declared = ((call, call.declared_on_x, call.declared_on_y) for call in calls)
     if others := [call.words for call, x, y in declared if x is not None and y is not None and x.made is not y.made]:
         yield (
@@ -263,8 +289,13 @@ def _doubts(calls: Calls) -> Iterator[str]:
 
 def _worse_elsewhere(calls: Calls, reruns: Reruns, claim: Claim | None) -> str:
     """Return which calls lose more than the claim allows at other values of the draws than those recorded."""
-    recorded = total_loss(calls)
+    recorded, is_inferred = total_loss(calls), any(call.is_inferred for call in calls)
     for others in reruns.elsewhere:
+        if not is_inferred and [*map(form_of, others)] != [*map(form_of, calls)]:
+            if claim is not None and not is_kept(claim, others):
+                lost = loss_words(total_loss(others))
+                return f"with other values of the draws, other calls are made, which are not within the claim: {lost}"
+            continue
         is_same = True
         for before, call, other in zip(reruns.calls, calls, others, strict=True):
             has_its_own = has_its_distributions(before, other)
@@ -362,7 +393,7 @@ def _unexplained(calls: Calls, x: RecordedRun, y: RecordedRun) -> tuple[str, ...
         by = output_distance(x.output, y.output)
         reasons.append(
             f"the outputs differ{'' if by is None else f' by {by:.6g}'} with the same values put back, so they depend "
-            "on the data by more than the calls were given"
+            "on the data by more than the calls were given; public(value, name) shows whether a divisor does"
         )
     return tuple(reasons) or ("what the draws do to the output is not explained",)
 

@@ -25,13 +25,12 @@ from scipy.special import ndtri
 from ..claims.claim import Array, Claim
 from ..claims.renyi import ZeroConcentratedDP
 from ..datasets.contents import difference, numbers_of, same_form, same_output
-from ..printing import counted, rounded_up
+from ..printing import counted, rounded_up, shorten
 from .distributions import SLACK, Distribution, directed_loss, moved, number_words, parameter_needed, shown
 from .recorded_run import RecordedRun
 from .replay_result import (
     Finding,
     FindingKind,
-    Line,
     ReplayedCall,
     calls_of,
     loss_words,
@@ -40,7 +39,7 @@ from .replay_result import (
     total_loss,
 )
 from .reruns import DRAWS, MOST_NUMBERS, SIDES, Calls, Changes, Reruns, nudged, one_of, outcomes_of, stepped, typed
-from .tape import Drawn, Tape
+from .tape import FAR, Drawn, Line, Place, Tape
 
 NOT_NOISE: Final = frozenset({"integers", "uniform", "bits", "permutation", "choice without replacement", "randrange"})
 """Distributions by which code picks rows: the output may hide which, so the loss is an excess only if declared."""
@@ -213,6 +212,35 @@ def path_findings(x: Tape, y: Tape, end_on_x: str, end_on_y: str) -> Iterator[Fi
         yield Finding(kind=FindingKind.RAISES, place=None, seen=text)
 
 
+def public_findings(x: Tape, y: Tape, *, is_recorded: bool) -> Iterator[Finding]:
+    """Yield the values stated to be public that are not the same on x and on y, once for each line."""
+    found: dict[tuple[str, Place], Finding] = {}
+    kind = FindingKind.PUBLIC_DIFFERS
+    bare = [i for i, call in enumerate(paired_calls(x, y)) if call.is_bare or (call.is_shared and call.is_shifted)]
+    last = min([len(x.calls), *bare, *([] if y.parted_at is None else [y.parted_at])])
+    # Noise that is not put back as a sum may be part of a later value.
+
+    for one, other in zip_longest(x.public, y.public):
+        first = one or other
+        if one is None or other is None or (one.name, one.place) != (other.name, other.place):
+            where = "x" if one is not None else "y"
+            yield Finding(
+                kind=kind, place=first.place, seen=f"only the run on {where} states {first.name!r} to be public here"
+            )
+            break
+        is_same = same_output(one.value, other.value)
+        if is_same is not True:
+            values = f"{shorten(one.value)} on x and {shorten(other.value)} on y"
+            said = f"{one.name!r} is stated to be public, and is {values}"
+            if is_same is None:
+                said = f"{one.name!r} is stated to be public, and its values cannot be compared"
+            remedy = "take it from something public" if is_same is False else ""
+            is_excess = is_same is False and is_recorded and one.after <= last
+            made = Finding(kind=kind, place=one.place, seen=said, remedy=remedy, is_excess=is_excess)
+            found.setdefault((one.name, one.place), made)
+    yield from found.values()
+
+
 def _drawn(call: Drawn) -> str:
     shape = f" of shape {call.distribution.shape}" if call.distribution.shape else ""
     return f"{call.primitive} with {call.distribution}{shape}"
@@ -300,6 +328,7 @@ def judged(
                 remedy = _scale_needed(calls, number, claim)
             cost = "; ".join(filter(None, (each.cost, words)))
             found.append(replace(each, cost=cost, remedy=remedy, is_excess=is_excess, call=number))
+    found = _by_line(found, calls)
     noise = [number for number, call in enumerate(calls) if is_noise(call) and call.worst_loss != 0.0]
     total = sum_finding(calls, claim)
     if total is None or any(each.is_excess for each in found) or (found and len(noise) == 1):
@@ -309,6 +338,23 @@ def judged(
     if shown is None:
         shown = replace(total, cost=f"{total.cost}; {words or _NOT_ALL}", remedy="", is_excess=False)
     return [*found, shown]
+
+
+def _by_line(found: list[Finding], calls: Calls) -> list[Finding]:
+    """Return one finding of each kind for a line that adds noise in every step of a loop: the one that loses most."""
+    lines: dict[tuple[Line, FindingKind, bool], list[Finding]] = {}
+    rest = []
+    for each in found:
+        call = calls[each.call or 0]
+        if call.is_added:
+            lines.setdefault((call.line, each.kind, each.is_excess), []).append(each)
+        else:
+            rest.append(each)
+    for same in lines.values():
+        worst = max(same, key=lambda each: (each.loss or 0.0, calls[each.call or 0].mu or 0.0))
+        more = "" if len(same) == 1 else f"; the largest loss of {len(same)} calls"
+        rest.append(replace(worst, cost=f"{worst.cost}{more}"))
+    return sorted(rest, key=lambda each: each.call or 0)
 
 
 def _may_correspond_otherwise(line: Line, x: Tape, y: Tape, distance: float) -> bool:
@@ -329,7 +375,7 @@ def _may_correspond_otherwise(line: Line, x: Tape, y: Tape, distance: float) -> 
 def _may_choose(call: ReplayedCall) -> bool:
     """Whether a call may choose rows or flip an answer, so that the noise of others costs less than it says."""
     name = call.distribution_on_x.name
-    is_choice = name in NOT_NOISE or name == "binomial" or (name == "discrete" and call.is_unmoved)
+    is_choice = name in NOT_NOISE or name == "binomial" or (call.is_unmoved and not call.is_shifted)
     return is_choice and call.declared_on_x is None
 
 
@@ -367,12 +413,16 @@ class _Determined:
 
     def is_tried(self, number: int) -> bool:
         """Whether the output was run with other values of all numbers of a call that moved."""
+        if self.calls[number].is_added:
+            return True
         tried = {place for i, place in self._tried if i == number}
         return tried.issuperset(_moved_places(self.calls[number]))
 
     def parts(self, number: int) -> Calls:
         """Return what the output shows of a call: its numbers, or the sets of values that it distinguishes."""
         call = self.calls[number]
+        if call.is_added and self._is_released(number):
+            return (call,)
         places = [place for i, place in self._tried if i == number]
         if not places:
             return ()
@@ -385,6 +435,42 @@ class _Determined:
                 if isinstance(distributions, tuple):
                     parts.append(call.given(*distributions, value=0, declared_on_x=None))
         return (*_at_places(call, flags), *parts)
+
+    def _is_released(self, number: int) -> bool:
+        """Whether an output or a public value has the numbers of a sum, in their order, times a constant plus another.
+
+        A public value is seen as released: the code says that it depends on the data by the draws only.
+        """
+        call, scale = self.calls[number], np.ravel(self.calls[number].distribution_on_x.scale)  # type: ignore[arg-type]
+        others = {each: value for each, value in self._reruns.anew().items() if each != number}
+        shape = np.shape(call.value)
+        changes = [s * self._rng.choice([-1.0, 1.0], shape) * self._rng.uniform(0.5, 1.0, shape) for s in (1.0, *FAR)]
+        open_blocks: set[int] | None = None
+        for side in SIDES:
+            base = self._reruns.released(side, {})
+            drawn = self._reruns.released(side, others) if others else base
+            moved_to = [self._reruns.released(side, {number: stepped(call, steps)}) for steps in changes]
+            if any(len(each) != len(base) for each in (drawn, *moved_to)):
+                return False
+            found = set()
+            for block, start in enumerate(base):
+                ends, units = [each[block] for each in moved_to], [np.ravel(steps) * scale for steps in changes]
+                if all(len(each) == len(start) for each in (drawn[block], *ends)):
+                    found |= {block} if self._is_multiple(start, drawn[block], ends, units) else set()
+            open_blocks = found if open_blocks is None else open_blocks & found
+        return bool(open_blocks)
+
+    def _is_multiple(self, start: Array, drawn: Array, ends: list[Array], units: list[Array]) -> bool:
+        """Whether numbers change by one multiple of the units, and not with other draws."""
+        moves = [difference(end, start) for end in ends]
+        slack = [self._reruns.rounding(end, start) for end in ends]
+        places = np.flatnonzero(np.abs(moves[0]) > slack[0])
+        if len(places) != len(units[0]) or np.any(difference(drawn, start)[places] != 0.0):
+            return False
+        factor = moves[-1][places[0]] / units[-1][0]
+        errors = (np.abs(move[places] - factor * unit) for move, unit in zip(moves, units, strict=True))
+        allowed = (4.0 * s[places] + SLACK * np.abs(move[places]) for s, move in zip(slack, moves, strict=True))
+        return all(bool(np.all(error <= most)) for error, most in zip(errors, allowed, strict=True))
 
     def _is_determined(self, number: int, place: int) -> bool:
         call = self.calls[number]

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from typing import Any, Final, Self, TypeAlias
+from typing import Any, Final, Self
 
 import numpy as np
 
@@ -20,11 +20,18 @@ from ..datasets.contents import distance_of
 from ..errors import ExcessError, OptionError
 from ..printing import counted, one_line, shorten
 from ..records.suite import ReplayRow, ReplayTable
-from .distributions import SLACK, Distribution, gaussian_mu, is_within, moved, number_words, realised_loss, worst_loss
-from .tape import Declared, Drawn, Place, Tape
-
-Line: TypeAlias = tuple[str, Place]
-"""A primitive, and where it is called."""
+from .distributions import (
+    SLACK,
+    Distribution,
+    are_alike,
+    gaussian_mu,
+    is_within,
+    moved,
+    number_words,
+    realised_loss,
+    worst_loss,
+)
+from .tape import Declared, Drawn, Line, Place, Tape
 
 _NORMS: Final = {"normal": 2, "gumbel": math.inf}
 _CONTRADICTION: Final = 1e-6  # by which a realised loss may lie beyond the worst one, relative: rounding
@@ -43,6 +50,7 @@ class FindingKind(enum.Enum):
     SEED_DIFFERS = "seed differs"
     RAISES = "raises on one dataset"
     NEAR_THE_VALUES = "loss above the claim near the recorded values"
+    PUBLIC_DIFFERS = "public value differs"
     WITHOUT_NOISE = "output moved without noise"
 
 
@@ -91,8 +99,8 @@ class ReplayedCall:
     place, place_on_y : Place
         The line of the user's or the library's code that called the primitive.
     distribution_on_x, distribution_on_y : Distribution
-        The distributions. For noise that is added outside of the primitive (`is_inferred`) the locations follow from
-        the outputs.
+        The distributions. For noise that is added outside of the primitive the locations are those to which the run
+        added it (`is_added`), or follow from the outputs (`is_inferred`).
     value : Any
         What the primitive returned; for noise whose factors differ between x and y, the output that it made.
     draw_on_x : callable
@@ -109,6 +117,8 @@ class ReplayedCall:
     declared_on_y: Declared | None
     draw_on_x: Callable[[], Any] = field(repr=False)
     is_inferred: bool = False
+    is_added: bool = False
+    is_shared: bool = False
 
     @property
     def both(self) -> tuple[Distribution, Distribution]:
@@ -150,12 +160,14 @@ class ReplayedCall:
     @property
     def is_bare_noise(self) -> bool:
         """Whether the call is noise about 0 on x and on y, to be added to something or to decide something."""
-        return self.is_unmoved and self.is_shifted and not np.any(self.distribution_on_x.location)
+        is_at_0 = self.is_shifted and not np.any(self.distribution_on_x.location)
+        return is_at_0 and self.is_unmoved and not self.is_added and not self.is_shared
 
     @cached_property
     def is_bare(self) -> bool:
         """Whether the call was given nothing that may depend on the data, so they do not show what it protects."""
-        if self.is_inferred or self.distribution_on_x.name == "discrete" or self.differing != frozenset():
+        is_seen = self.is_inferred or self.is_added or self.is_shared
+        if is_seen or self.distribution_on_x.name == "discrete" or self.differing != frozenset():
             return False
         if self.declared_on_x is not None and self.moved is not None:
             return False
@@ -268,16 +280,19 @@ def paired_calls(x: Tape, y: Tape) -> tuple[ReplayedCall, ...]:
 
 def paired(x: Drawn, y: Drawn) -> ReplayedCall:
     """Return the call that both runs made."""
+    is_shared = x.is_shared and y.is_shared and are_alike(x.distribution, y.distribution)
     return ReplayedCall(
         primitive=x.primitive,
         place=x.place,
         place_on_y=y.place,
         distribution_on_x=x.distribution,
-        distribution_on_y=y.distribution,
+        distribution_on_y=x.distribution if is_shared else y.distribution,
         value=x.value,
         declared_on_x=x.declared,
         declared_on_y=y.declared,
         draw_on_x=x.draw,
+        is_added=x.is_added,
+        is_shared=is_shared,
     )
 
 

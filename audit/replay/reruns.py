@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -21,7 +22,7 @@ from ..claims.claim import Array
 from ..datasets.contents import difference, is_of_single_precision, numbers_of, same_form, same_output
 from .recorded_run import REPEATS, RecordedRun, Runner, other_seed
 from .replay_result import Finding, FindingKind, ReplayedCall, named, paired, paired_calls
-from .tape import Drawn, RaisedCall
+from .tape import FAR, Drawn, Line, RaisedCall
 
 _MORE: Final = 64
 """Runs on each dataset of a mechanism that makes no call and whose outputs differ, before that counts as an excess."""
@@ -29,7 +30,6 @@ MOST_NUMBERS: Final = 64
 """Most drawn numbers that are changed one at a time."""
 DRAWS: Final = 8
 """Joint draws of all values: a difference that shows with probability p is missed with (1 − p)^8."""
-FAR: Final = (3.0, 40.0, 1000.0)  # scales; beyond the reach of what clips the output or decides something
 _CELLS: Final = (*zip(range(8), range(1, 9), strict=True), (8, 12), (12, 20), (20, 40), (40, 100))
 """Each number of noise takes a random value in each of these ranges, in scales on either side of its location. All
 numbers change together, and each goes through the ranges in a random order."""
@@ -51,6 +51,7 @@ _BY_CHANCE: Final = 1e-7
 
 _RANGES: Final = (*((-high, -low) for low, high in _CELLS), *_CELLS)
 
+_APART: Final = "the outputs on x and y differ in another way"
 SIDES: Final = ("x", "y")
 Calls = tuple[ReplayedCall, ...]
 Changes = Mapping[int, Any]
@@ -69,8 +70,14 @@ class Reruns:
         self.elsewhere: list[Calls] = []
         """The calls at other values of the draws, where x and y agreed."""
         self.not_kept = 0
+        self._paths: set[tuple[Any, ...]] = set()
         self._rng = np.random.default_rng((runner.seed, 29))
         self.relative_rounding = _ROUNDING[is_of_single_precision(x[1].output)]
+        moved = Counter(form_of(call) for call in calls if call.is_added and not call.is_unmoved)
+        shifted = Counter(form_of(call) for call in calls if call.is_shifted)
+        is_all = all(call.is_added or call.is_unmoved for call in calls)
+        self.is_seen_often = bool(moved) and is_all and min((*moved.values(), *shifted.values())) >= DRAWS
+        """Whether one run tries as many values of the noise as reruns do, because its steps repeat the same lines."""
 
     def is_fixed(self) -> bool:
         """Whether both sides, which make no call, give the same output in many more runs."""
@@ -83,7 +90,7 @@ class Reruns:
         if not any(made.tape.calls or made.tape.raised for _, made in self._sides.values()):
             return "", []
         runs: dict[str, list[RecordedRun]] = {"x": [self._sides["x"][1]], "y": []}
-        for number, side in enumerate(SIDES):
+        for number, side in enumerate(() if self.is_seen_often else SIDES):
             dataset = self._sides[side][0]
             seeds = (other_seed(self._runner.seed, 1_000 * (number + 1) + turn) for turn in range(2 * DRAWS))
             runs[side] += [self._runner.run(dataset, seed=seed) for seed in itertools.islice(seeds, DRAWS)]
@@ -91,8 +98,20 @@ class Reruns:
                 noise = {i: call for i, call in enumerate(self.calls) if call.is_shifted and self._rng.random() < 0.5}
                 far = {i: self._far(call, float(self._rng.choice(FAR)), None) for i, call in noise.items()}
                 self._runner.run(dataset, changed=far, seed=seed)
-        repeated = self._runner.streams.repeated or _why_dependent([*runs["x"], *runs["y"]])
+        repeated = self._runner.streams.repeated or self._why_fixed() or _why_dependent([*runs["x"], *runs["y"]])
         return repeated, list(_raised(runs["x"], runs["y"]))
+
+    def _why_fixed(self) -> str:
+        """Return which noise was the same in the runs on x and on y, each of which drew its own before the sum."""
+        on_x, on_y = (self._sides[side][1].tape.noise for side in SIDES)
+        lines: dict[Line, list[float]] = {}
+        for i in on_x.keys() & on_y.keys() & set(range(len(self.calls))):
+            call, is_same = self.calls[i], np.array_equal(on_x[i], on_y[i])
+            lines.setdefault(call.line, []).append(_chance_of_equal(call) if is_same else 1.0)
+        for (primitive, place), chances in lines.items():
+            if min(chances) <= _BY_CHANCE or (max(chances) < 1.0 and math.prod(chances) <= _BY_CHANCE):
+                return f"{primitive} at {place} draws the same noise on x and on y"
+        return ""
 
     def output(self, side: str, changed: Changes) -> tuple[Any, bool]:
         """Return the output of a side, and whether the run made the same calls; `changed` has calls by number."""
@@ -124,6 +143,14 @@ class Reruns:
             return None
         return numbers_of(output)
 
+    def released(self, side: str, changed: Changes) -> list[Array]:
+        """Return the numbers of an output and of each public value; none on another path."""
+        again = self._run(side, changed)
+        if not again.is_on_path_of(self._sides[side][1]) or again.error is not None:
+            return []
+        found = (numbers_of(each) for each in (again.output, *(public.value for public in again.tape.public)))
+        return [np.empty(0) if each is None else each for each in found]
+
     def moves(self, side: str, changed: Changes) -> tuple[Array, Array] | None:
         """Return by how much the numbers of an output move, and by how much of that rounding may; None as above."""
         base, out = self.numbers(side, {}), self.numbers(side, changed)
@@ -132,25 +159,29 @@ class Reruns:
     def disagreement(self, apart: Callable[[Changes], Array] | None = None, noise: Array | None = None) -> str:
         """Return why the outputs on x and y are not the same at other values, or as far `apart`, or nothing."""
         try:
-            apart_from_noise = [*self._combinations(), *self._steps()]
+            apart_from_noise = [*self._combinations(), *(() if self.is_seen_often else self._steps())]
         except UntriedError as why:
             return str(why)
+        if self.is_seen_often and len(apart_from_noise) <= 1:
+            return ""
         if why_undecided := self._why_undecided():
             return why_undecided
         for changed in (*apart_from_noise, *self._joint()):
-            if changed and not self._agree(changed, apart, noise):
+            if changed and (reason := self._why_apart(changed, apart, noise)):
                 others = named(self.calls[i] for i in changed)
-                return f"with other values of {others}, the outputs on x and y differ in another way"
+                return f"with other values of {others}, {reason}"
         return ""
 
     def _combinations(self) -> Iterator[Changes]:
         """Yield all values that the calls of choices can take together: each may lead to another output."""
         outcomes: dict[int, list[Any]] = {}
         for number, call in enumerate(self.calls):
-            if call.is_shifted or _is_answer(call):
+            if call.is_shifted or _is_answer(call) or self._is_tried_by_steps(call):
                 continue
             values = outcomes_of(call)
-            if values is not None:
+            if call.is_shared:
+                yield from ({number: each} for each in values or ())
+            elif values is not None:
                 outcomes[number] = values
             elif call.distribution_on_x.name in _CHOICES:
                 raise UntriedError(f"{call.words} has more than {MOST_OUTCOMES} outcomes, and not all were tried")
@@ -163,6 +194,12 @@ class Reruns:
             raise UntriedError(f"the draws that may decide something, such as {first}, {many}")
         for each in itertools.product(*outcomes.values()):
             yield dict(zip(outcomes, each, strict=True))
+
+    def _is_tried_by_steps(self, call: ReplayedCall) -> bool:
+        """Whether the steps of one run try a draw at as many values as reruns do."""
+        if not self.is_seen_often:
+            return False
+        return sum(each.line == call.line for each in self.calls) >= DRAWS
 
     def _steps(self) -> Iterator[Changes]:
         """Yield values of whole noise that moved, and one for each step of noise that is rounded afterwards."""
@@ -233,6 +270,10 @@ class Reruns:
         for number, call in enumerate(self.calls):
             if not call.is_unmoved or not (call.is_shifted or _is_answer(call)) or call.is_bare_noise:
                 continue
+            if call.is_added or (call.is_shared and np.size(call.value) > MOST_NUMBERS):
+                if not self._follows(number, self._rng.choice([-1.0, 1.0], np.shape(call.value))):
+                    return f"{call.words} is given the same on x and on y, and the output does not show its values"
+                continue
             flags = self.shown(number)
             if not call.is_shifted and not flags.all():
                 return f"{call.words} is given the same on x and on y, and the output does not show its value"
@@ -246,23 +287,52 @@ class Reruns:
                         return f"{call.words} is given the same on x and on y, and decides something"
         return ""
 
-    def _agree(self, changed: Changes, apart: Callable[[Changes], Array] | None, noise: Array | None) -> bool:
-        on_x, on_y = self._run("x", changed), self._run("y", changed)
-        if not on_x.is_on_path_of(self._sides["x"][1]) or not on_y.is_on_path_of(self._sides["y"][1]):
-            return False
-        if len(self.elsewhere) * len(self.calls) < _MOST_KEPT:
-            self.elsewhere.append(paired_calls(on_x.tape, on_y.tape))
-        else:
-            self.not_kept += 1
+    def _why_apart(self, changed: Changes, apart: Callable[[Changes], Array] | None, noise: Array | None) -> str:
+        on_x, first = self._run("x", changed), self._sides["x"][1]
+        pairs = enumerate(zip(first.tape.calls, on_x.tape.calls, strict=False))
+        same = next((i for i, (one, other) in pairs if apart is None and one.line != other.line), len(self.calls))
+        if not on_x.is_on_path_of(first) or same < len(self.calls):
+            return _APART if apart is not None else self._why_apart_elsewhere(on_x, changed, same)
+        on_y = self._run("y", changed)
+        if not on_y.is_on_path_of(self._sides["y"][1]):
+            return _APART
+        self._keep(on_x, on_y)
         x, y = on_x.output, on_y.output
         if apart is None or noise is None:
-            return same_output(x, y) is True
+            return "" if same_output(x, y) is True else _APART
         a, b, expected = numbers_of(x), numbers_of(y), apart(changed)
         if a is None or b is None or not same_form(x, y) or len(a) != len(expected):
-            return False
+            return _APART
         with np.errstate(all="ignore"):
             error = np.abs(difference(b, a) - expected)
-        return bool(np.all(error <= 1e-9 * noise + 1e-9 * np.abs(expected) + self.rounding(a, b)))
+        is_near = np.all(error <= 1e-9 * noise + 1e-9 * np.abs(expected) + self.rounding(a, b))
+        return "" if is_near else _APART
+
+    def _why_apart_elsewhere(self, on_x: RecordedRun, changed: Changes, same: int) -> str:
+        """Return why x and y do not agree where a choice leads to calls of other lines, which draw for themselves."""
+        runner, calls = self._runner, self._sides["x"][1].tape.calls
+        path = tuple(map(form_of, on_x.tape.calls))
+        is_new = path not in self._paths and len(self._paths) < MOST_NUMBERS
+        self._paths.add(path)
+        for _ in range(DRAWS if is_new else 1):
+            seed = other_seed(runner.seed, 10_000 + runner.runs)
+            on_x = runner.run(self._sides["x"][0], calls[:same], changed, seed=seed)
+            on_y = runner.run(self._sides["y"][0], on_x.tape.calls, seed=other_seed(runner.seed, -1))
+            if not on_y.is_on_path_of(on_x) or same_output(on_x.output, on_y.output) is not True:
+                return _APART
+            for call in self._keep(on_x, on_y):
+                if call.is_bare_noise or (call.is_unmoved and _may_decide(call)):
+                    return f"{call.words} is called as well, and may decide something"
+        return ""
+
+    def _keep(self, on_x: RecordedRun, on_y: RecordedRun) -> Calls:
+        """Keep the calls of two runs that agree, for their losses."""
+        calls = paired_calls(on_x.tape, on_y.tape)
+        if len(self.elsewhere) * len(self.calls) < _MOST_KEPT:
+            self.elsewhere.append(calls)
+        else:
+            self.not_kept += 1
+        return calls
 
     def _joint(self) -> Iterator[Changes]:
         """Yield changes of all values: fresh draws, draws at the middle of the noise, and values far away."""
@@ -375,6 +445,26 @@ class Reruns:
         return others[:: max(-(-len(others) // MOST_NUMBERS), 1)]
 
 
+def form_of(call: ReplayedCall | Drawn) -> tuple[Any, ...]:
+    """Return the line of a call, the name of its distribution and the shape of its value."""
+    distribution = call.distribution if isinstance(call, Drawn) else call.distribution_on_x
+    return call.line, distribution.name, distribution.shape
+
+
+def _may_decide(call: ReplayedCall) -> bool:
+    """Whether a call is neither noise, nor a choice of few outcomes, nor a draw for rows."""
+    return not (call.is_shifted or call.is_shared or call.distribution_on_x.name in _CHOICES)
+
+
+def _chance_of_equal(call: ReplayedCall) -> float:
+    """Return a bound on the probability that two draws of noise are equal, also if single numbers often are."""
+    distribution, size = call.distribution_on_x, np.size(call.value)
+    if distribution.is_integer_valued:
+        return float(np.prod(np.tanh(0.5 / np.asarray(distribution.scale))))
+    # numbers of a single are held to the eight bits of a bfloat16
+    return float((2.0**-26 if np.asarray(call.value).itemsize == 8 else 2.0**-8) ** size)
+
+
 def _raised(on_x: list[RecordedRun], on_y: list[RecordedRun]) -> Iterator[Finding]:
     """Yield a finding for each line whose call of a primitive raises in some runs and not in others."""
     found: dict[tuple[Any, Any], RaisedCall] = {}
@@ -412,6 +502,8 @@ def _why_dependent(runs: list[RecordedRun]) -> str:
     names = [f"the size of {name}" for name in noise.names]
     sizes = _Numbers(names, np.abs(noise.noise), noise.near, 2.0 * noise.chance, 2.0 * noise.rounded)
     few = [noise, sizes, *([_joined(sums)] if sums else [])]
+    if len(runs) == 1:
+        return _why_in_common(sizes)  # the others compare runs
     tests = [*((_why_few, each) for each in few), (_why_equal, noise), (_why_equal, sizes), (_why_in_common, sizes)]
     return next(filter(None, (test(of) for test, of in (*tests, (_why_monotone, noise), (_why_linear, noise)))), "")
 
@@ -520,7 +612,9 @@ def _numbers(drawn: Sequence[Drawn]) -> _Numbers | None:
     near, least = near[seen], scales[:, seen].min(axis=0)
     # no distribution has a density above 1/2 per scale, nor a whole number a probability above this one
     chance = np.tanh(0.5 / least) if distributions[0].is_integer_valued else near
-    rounded = np.maximum(chance, np.minimum(_grid(values[:, seen], 4.0 * precision) / (2.0 * least), 1.0))
+    seen_values = values[:, seen]
+    grid = _grid(seen_values if len(drawn) > 1 else seen_values.T, 4.0 * precision)  # of one run, that of all numbers
+    rounded = np.maximum(chance, np.minimum(grid / (2.0 * least), 1.0))
     names = [f"the noise of {drawn[0].primitive} at {drawn[0].place}"] * len(near)
     return _Numbers(names, noise[:, seen].T, near, chance, rounded)
 

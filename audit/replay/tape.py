@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 import linecache
+import math
 import random
 import sys
 import threading
@@ -18,22 +19,23 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from ..claims.claim import Claim
 from ..datasets.contents import NotCopied, kept
 from ..errors import MechanismError, described
+from ..events.named_parts import EXACT
 from ..printing import shorten
 from ..sampling.object_identity import below_packages
-from .distributions import Distribution, copied
+from .distributions import INITIAL_WEIGHTS, SYMMETRIC, Distribution, RowMatch, are_alike, copied, is_of_rows
 
 # Where a primitive was called: the innermost frame outside the primitive and outside dpaudit's audits.
 
 _INSIDE: Final = (
-    "dpaudit.audit.", "dpaudit.mechanisms.adapters.", "numpy.", "scipy.", "opendp.", "pydp.", "random", "secrets",
-    "functools", "contextlib",
+    "dpaudit.audit.", "dpaudit.mechanisms.adapters.", "numpy.", "scipy.", "torch.", "opendp.", "pydp.", "random",
+    "secrets", "functools", "contextlib",
 )  # fmt: skip
 """Modules that carry out a call and did not ask for it; a name that ends in a dot stands for what is below it."""
 
@@ -63,6 +65,10 @@ class Place:
     def source(self) -> str:
         """The text of the line; empty if the file cannot be read."""
         return linecache.getline(self.file, self.line).strip()
+
+
+Line: TypeAlias = tuple[str, Place]
+"""A primitive, and where it is called."""
 
 
 def place_of_call() -> Place:
@@ -107,6 +113,13 @@ class Drawn:
     value: Any = field(repr=False)
     declared: Declared | None
     draw: Callable[[], Any] = field(repr=False)  # the same call again
+    is_added: bool = False  # the value is the sum to which the noise was added after the call
+    is_shared: bool = False  # a draw for rows of the dataset, or of initial weights: x and y share it
+
+    @property
+    def line(self) -> Line:
+        """The line of code that makes the call."""
+        return self.primitive, self.place
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -116,6 +129,16 @@ class RaisedCall:
     primitive: str
     place: Place
     error: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Public:
+    """A value that the code states to be independent of the data."""
+
+    name: str
+    place: Place
+    value: Any
+    after: int  # calls of primitives before it
 
 
 class Streams:
@@ -144,6 +167,10 @@ class Streams:
         """Record what the operating system gave, if it is enough for a seed."""
         if len(entropy) >= _ENOUGH:
             self._read.add(int.from_bytes(entropy, "big"))
+
+    def note_drawn_seed(self, seed: int) -> None:
+        """Record a whole number of 64 bits that a recorded generator drew, and that may seed another."""
+        self._read.add(seed)
 
     def was_read(self, seed: Any) -> bool:
         """Whether a seed is what the operating system gave during this replay."""
@@ -185,6 +212,8 @@ def state_of(source: Any) -> Hashable:
         return hash(random.Random.getstate(source))
     if isinstance(source, np.random.Generator):
         return state_of_bits(source.bit_generator)
+    if hasattr(source, "initial_seed"):  # of torch
+        return hash(source.get_state().numpy().tobytes())
     state = state_of_bits(object.__getattribute__(source, "_bit_generator"))  # which does not count as using it
     try:
         is_unused = object.__getattribute__(source, IS_UNUSED)
@@ -227,21 +256,34 @@ class Tape:
         entropy: int,
         streams: Streams,
         follows: bool = True,
+        unfollowed: frozenset[Line] | None = None,
+        rows: RowMatch | None = None,
+        on_y: bool = False,
     ) -> None:
         self.put_back = put_back
         self.changed = changed or {}
         self.calls: list[Drawn] = []
         self.raised: list[RaisedCall] = []
+        self.public: list[Public] = []
         self.parted_at: int | None = None
         self.unseen: Counter[str] = Counter()
         self.seeds: list[tuple[Place, str]] = []
         self.made: list[Any] = []
         self.streams, self.follows = streams, follows
+        self.unfollowed = unfollowed  # lines whose noise is not followed to a sum; None if none is
+        self.lost: set[Line] = set()
+        """Lines whose noise is followed, and is used in another way than to be added once."""
+        self.noise: dict[int, Any] = {}
+        self._rows, self._on_y = rows, on_y
         self._run = next(streams.runs)
         self._seeds = np.random.SeedSequence(entropy, spawn_key=(_UNSEEDED,))
         self._thread = threading.get_ident()
         self._inside = 0
         self._drawing: list[Any] = []
+
+    def note_public(self, name: str, value: Any) -> None:
+        """Record a value that is stated to be public, with a copy of it."""
+        self.public.append(Public(name, place_of_call(), kept(value), len(self.calls)))
 
     def fresh_seed(self) -> np.random.SeedSequence:
         """Return the seed of the next generator that the run makes without one."""
@@ -322,18 +364,76 @@ class Tape:
         if self.passes():
             return draw()
         with self.unseen_inside():
-            stated, promise, place = distribution(), declared(), place_of_call()
-            stated = stated.kept()
+            stated, promise, place = distribution().kept(), declared(), place_of_call()
+            waits = self.unfollowed is not None and promise is None and stated.shape != () and stated.is_noise_about_0
+            is_unfollowed = waits and (primitive, place) in (self.unfollowed or ())
+            waits = waits and not is_unfollowed
             if promise is not None:
                 promise = replace(promise, input=copied(promise.input))
             try:
-                value = self._value(stated, draw, can_return)
+                value = self._value(stated, draw, can_return, waits=waits)
             except Exception as error:
                 self.raised.append(RaisedCall(primitive, place, described(error)))
                 raise
         is_drawn = self.put_back is None or self.parted_at is not None
-        self.calls.append(Drawn(primitive, place, stated.of(value, is_drawn=is_drawn), kept(value), promise, draw))
+        self.calls.append(
+            Drawn(
+                primitive, place, stated.of(value, is_drawn=is_drawn), kept(value), promise, draw,
+                is_shared=is_unfollowed or stated.name == INITIAL_WEIGHTS or self._is_of_rows(stated),
+            )
+        )  # fmt: skip
+        if waits and type(value) is np.ndarray:
+            return followed(value, Following(self, len(self.calls) - 1))
         return value
+
+    def add(self, number: int, location: Any, factor: Any, value: Any, *, is_drawn: bool) -> Any:
+        """Return the sum of a location and the noise of a call, or the recorded one in its place, and record it."""
+        if active_tape() is not self:  # noise of an earlier run
+            for tape in _ACTIVE:
+                tape.lost |= {self.calls[number].line} if tape.unfollowed is not None else set()
+            return value
+        call = self.calls[number]
+        shape, factors = call.distribution.shape, np.asarray(factor, dtype=np.float64)
+        is_turned = np.any(factors < 0.0) and call.distribution.name not in SYMMETRIC
+        is_sum = value.size == math.prod(shape) and (value.ndim == 0 or np.shape(location) in ((), value.shape))
+        is_cut = call.distribution.is_integer_valued and np.any(np.abs(factors) != 1.0)
+        is_kept = is_drawn and bool(np.all(factors)) and not (is_turned or is_cut)
+        if call.is_added or not is_sum or not is_kept:
+            self.lost.add(call.line)
+            return value
+        found, recorded = (self.changed.get(number) if self.parted_at is None else None), self._recorded(number)
+        if self.put_back is None and found is not None and np.size(found) != value.size:
+            found = None  # of another path
+        if found is None and recorded is not None:
+            found = recorded.value
+        if found is not None:
+            if np.size(found) != value.size:
+                self.lost.add(call.line)
+                return value
+            value = np.reshape(np.array(found, dtype=value.dtype), value.shape)
+        if factors.ndim:  # which are in the shape of the sum
+            factors = np.reshape(np.broadcast_to(factors, value.shape), shape)
+        distribution = call.distribution.added_to(np.reshape(np.broadcast_to(location, value.shape), shape), factors)
+        self.calls[number] = replace(
+            call, distribution=distribution, value=np.reshape(value.copy(), shape), is_added=True
+        )
+        return value
+
+    def _is_of_rows(self, distribution: Distribution) -> bool:
+        rows = self._rows
+        return rows is not None and is_of_rows(distribution, rows.n_y if self._on_y else rows.n_x)
+
+    def _recorded(self, number: int) -> Drawn | None:
+        """Return the recorded call of this number, while the calls match."""
+        if self.put_back is None or self.parted_at is not None or number >= len(self.put_back):
+            return None
+        return self.put_back[number]
+
+    @property
+    def lost_noise(self) -> set[Line]:
+        """The lines whose noise was used in another way than to be added once, or than recorded."""
+        recorded = zip(self.put_back or (), self.calls, strict=False) if self.parted_at is None else ()
+        return self.lost | {call.line for before, call in recorded if before.is_added != call.is_added}
 
     def passes(self) -> bool:
         """Whether a call is carried out unrecorded: inside another primitive, or in another thread (counted)."""
@@ -346,18 +446,40 @@ class Tape:
         """Whether another thread than that of the run asks."""
         return threading.get_ident() != self._thread
 
-    def _value(self, distribution: Distribution, draw: Callable[[], Any], can_return: Callable[[Any], bool]) -> Any:
-        number, recorded = len(self.calls), self.put_back if self.parted_at is None else None
-        if recorded is not None and number < len(recorded) and _fits(recorded[number].distribution, distribution):
-            value = kept(self.changed.get(number, recorded[number].value))
+    def _value(
+        self, distribution: Distribution, draw: Callable[[], Any], can_return: Callable[[Any], bool], *, waits: bool
+    ) -> Any:
+        number = len(self.calls)
+        recorded = self._recorded(number)
+        is_for_rows = recorded is not None and recorded.is_shared and self._is_of_rows(distribution)
+        is_for_rows = is_for_rows and are_alike(recorded.distribution, distribution)  # type: ignore[union-attr]
+        if recorded is not None and (is_for_rows or _fits(recorded.distribution, distribution)):
+            if recorded.is_added:  # other noise until it is added, also noise that is far off
+                self.noise[number] = draw()
+                return self.noise[number] * (1, *map(int, FAR))[self._run % (1 + len(FAR))]
+            value = kept(self.changed.get(number, recorded.value))
+            if is_for_rows and self._rows is not None and not isinstance(value, NotCopied):
+                is_of_x = number in self.changed or is_of_rows(recorded.distribution, self._rows.n_x)
+                value = self._rows.put_back(value, self._on_y and is_of_x, distribution, draw)
             if not isinstance(value, NotCopied) and can_return(value):
                 return value
         found = draw()  # if it raises, the run makes no call here, and may go on as recorded
-        if recorded is not None:
+        if self.put_back is not None and self.parted_at is None:
             self.parted_at = number
-        is_changed = self.put_back is None and number in self.changed
+        if waits:
+            self.noise[number] = kept(found)
+        is_changed = self.put_back is None and number in self.changed and not waits
         fits = is_changed and np.shape(self.changed[number]) == distribution.shape
         return kept(self.changed[number]) if fits else found
+
+
+def _is_times(noise: Any, call: Drawn, factors: Any, precision: float) -> bool:
+    """Whether noise is that of a call times factors, up to the rounding of its type."""
+    if np.size(call.value) != np.size(noise):
+        return False
+    expected = np.reshape(call.value, np.shape(noise)) * factors
+    with np.errstate(all="ignore"):
+        return bool(np.all((np.abs(noise - expected) <= 16.0 * precision * np.abs(expected)) | ~np.isfinite(expected)))
 
 
 def _fits(recorded: Distribution, distribution: Distribution) -> bool:
@@ -370,6 +492,8 @@ def _fits(recorded: Distribution, distribution: Distribution) -> bool:
     return recorded.name == distribution.name or are_numbers
 
 
+FAR: Final = (3.0, 40.0, 1000.0)
+"""Scales, beyond the reach of what clips the output or decides something."""
 _ENOUGH: Final = 12  # bytes: numpy reads 16; of 96 bits, a hundred thousand seeds repeat one with 1e-19
 _UNSEEDED: Final = 2**32 - 1
 """First number of the spawn keys of generators that are made without a seed; `rng.spawn` counts from 0."""
@@ -418,3 +542,147 @@ def recording_on(tape: Tape) -> Iterator[None]:
         yield
     finally:
         _ACTIVE.remove(tape)
+
+
+# Noise that is added after it was drawn.
+#
+# In ``total + rng.normal(scale=s, size=d)`` the primitive is not handed the total. While a tape follows added noise,
+# the array that a primitive returns may be multiplied by numbers, and is then added to something, once. The tape
+# records that sum as if the primitive had been handed the total, and puts it back as a whole: the later steps of a
+# training start from the same weights on x and on y. On a run with recorded sums the array holds other noise than that
+# of the sum, so a program that uses it in any other way gives another output. What is seen of such uses spoils the
+# tape, and the replay is made again without following.
+
+_SIGNS: Final = {"add": (1.0, 1.0), "subtract": (1.0, -1.0)}
+"""The sign of each operand of a sum."""
+_HARMLESS: Final = frozenset({
+    "following", "shape", "size", "ndim", "dtype", "itemsize", "nbytes", "flags", "view", "reshape", "ravel", "astype",
+    "_as", "__class__", "__dict__", "__array_ufunc__", "__array_function__", "__array_finalize__", "__array_priority__",
+})  # fmt: skip
+_FACTORS: Final = frozenset({"multiply", "divide", "negative"})
+
+
+@dataclass(frozen=True, slots=True)
+class Following:
+    """The call that drew the noise of an array, and what the noise was multiplied by since."""
+
+    tape: Tape
+    number: int
+    factor: Any = 1.0
+
+    def times(self, factor: Any) -> Following:
+        """Return the same for the noise times a number, or times numbers in the shape of the noise."""
+        return replace(self, factor=self.factor * factor)
+
+    def sum(self, location: Any, noise: Any, value: Any, precision: float | None = None) -> Any:
+        """Return what the tape has for the sum of a location and the noise, which is `value`, and record it.
+
+        The precision is that of the type of the noise, if that is narrower than the arrays show.
+        """
+        if precision is None:
+            precision = float(np.finfo(noise.dtype).eps) if noise.dtype.kind == "f" else 0.0
+        is_drawn = _is_times(noise, self.tape.calls[self.number], self.factor, precision)
+        return self.tape.add(self.number, location, self.factor, value, is_drawn=is_drawn)
+
+
+class Noise(np.ndarray):
+    """An array of noise that was drawn and is not added yet."""
+
+    following: Following | None = None
+
+    def __array_finalize__(self, source: Any) -> None:
+        """A view or a copy may be used beside the array."""
+        spoil(source)
+
+    def __getattribute__(self, name: str) -> Any:
+        """Return an attribute; those that show or change numbers are uses beside a sum."""
+        if name not in _HARMLESS:
+            spoil(self)
+        return object.__getattribute__(self, name)
+
+    def _spoiled(name: str) -> Any:  # type: ignore[misc]  # noqa: N805
+        def use(self: Any, *args: Any) -> Any:
+            spoil(self)
+            return getattr(np.ndarray, name)(_plain(self), *args)
+
+        return use
+
+    __getitem__, __setitem__, __iter__ = map(_spoiled, ("__getitem__", "__setitem__", "__iter__"))
+    __float__, __int__, __bool__ = map(_spoiled, ("__float__", "__int__", "__bool__"))
+
+    def reshape(self, *shape: Any, **options: Any) -> Any:
+        """Return the noise in another shape."""
+        return self._as(_plain(self).reshape(*shape, **options), in_order=options in ({}, {"order": "C"}))
+
+    def ravel(self, *order: Any) -> Any:
+        """Return the noise in one row."""
+        return self._as(_plain(self).ravel(*order), in_order=order in ((), ("C",)))
+
+    def astype(self, *dtype: Any, **options: Any) -> Any:
+        """Return the noise in another type."""
+        return self._as(_plain(self).astype(*dtype, **options), in_order=True)
+
+    def _as(self, values: Any, *, in_order: bool) -> Any:
+        if self.following is None or not in_order or np.ndim(self.following.factor):
+            spoil(self)
+            return values
+        return followed(values, self.following)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        """Carry out any other function of numpy on plain arrays."""
+        spoil(self)
+        return super().__array_function__(function, types, args, kwargs)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = (), **options: Any) -> Any:
+        """Carry out an operation: noise stays noise under factors, and ends as a sum."""
+        plain, into = [_plain(each) for each in inputs], tuple(map(_plain, out))
+        name, noise = ufunc.__name__, [each for each in inputs if isinstance(each, Noise)]
+        if method == "__call__" and not options and len(noise) == 1 and noise[0].following is not None:
+            place, following = (0 if inputs[0] is noise[0] else 1), noise[0].following
+            other = np.asarray(plain[1 - place] if len(inputs) == 2 else -1.0)
+            # Else an imaginary part, or the last digits of a whole number, would be lost.
+            is_double = other.dtype.kind in "bf" or (other.dtype.kind in "iu" and np.all(np.abs(other) <= EXACT))
+            if name in _SIGNS and is_double:
+                signs, drawn = _SIGNS[name], np.array(plain[place])  # copies: an operand may be overwritten
+                location = signs[1 - place] * np.array(other, dtype=np.float64)
+                value = ufunc(*plain, **_given(into))
+                found = following.times(signs[place]).sum(location, signs[place] * drawn, value)
+                if not into:
+                    return found
+                into[0][...] = found
+                if out[0] is noise[0]:
+                    noise[0].following = None  # it holds the sum now
+                return out[0]
+            if name in _FACTORS and not (name == "divide" and place == 1):
+                value, factor = ufunc(*plain), 1.0 / other if name == "divide" else other
+                if value.shape == self.shape and (not out or out[0] is noise[0]):
+                    made = followed(value, following.times(factor))
+                    if not out:
+                        return made
+                    into[0][...], noise[0].following = value, made.following
+                    return noise[0]
+        for each in (*inputs, *out):
+            spoil(each)
+        return getattr(ufunc, method)(*plain, **_given(into), **options)
+
+
+def followed(values: Any, following: Following) -> Noise:
+    """Return numbers as an array of noise."""
+    made: Noise = np.asarray(values).view(Noise)
+    made.following = following
+    return made
+
+
+def _given(into: tuple[Any, ...]) -> dict[str, Any]:
+    return {"out": into} if into else {}
+
+
+def spoil(values: Any) -> None:
+    """Note that noise is used in another way than to be added once."""
+    following = getattr(values, "following", None)
+    if following is not None:
+        following.tape.lost.add(following.tape.calls[following.number].line)
+
+
+def _plain(values: Any) -> Any:
+    return values.view(np.ndarray) if isinstance(values, Noise) else values

@@ -21,7 +21,7 @@ from .sampler import Sampler
 
 # Limits in bytes on the outputs held in memory, for outputs of megabytes.
 
-KEPT = 1 << 27
+KEPT = 1 << 28
 """Bytes of pilot outputs kept on each side; learning takes several times as much memory."""
 
 BLOCK = 1 << 25

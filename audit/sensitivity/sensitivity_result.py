@@ -1,4 +1,4 @@
-"""The result of a search for the sensitivity of a query: the pair that changes it most, and the verdict."""
+"""The result of a search for a sensitivity, apart, as `dpaudit.results` loads it without the search."""
 
 from __future__ import annotations
 

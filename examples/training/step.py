@@ -3,8 +3,8 @@
 import numpy as np
 
 
-def noisy_gradient(gradients, size, rng):
-    """Sum of the clipped gradients with noise, for `size` runs; `gradients` has a row for each example."""
+def noisy_gradient(gradients, rng):
+    """Sum of the clipped gradients with noise; `gradients` has a row for each example."""
+    gradients = gradients[np.isfinite(gradients).all(axis=1)]  # a norm that is not a number would pass the clip
     norms = np.linalg.norm(gradients, axis=1, keepdims=True)
-    clipped = gradients / np.maximum(norms, 1.0)
-    return clipped.sum(axis=0) + rng.normal(size=(size, clipped.shape[1]))
+    return (gradients / np.maximum(norms, 1.0)).sum(axis=0) + rng.normal(size=gradients.shape[1])

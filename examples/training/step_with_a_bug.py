@@ -3,6 +3,6 @@
 import numpy as np
 
 
-def noisy_gradient(gradients, size, rng):
-    total = np.sum(gradients, axis=0)
-    return total / max(np.linalg.norm(total), 1.0) + rng.normal(size=(size, len(total)))
+def noisy_gradient(gradients, rng):
+    total = gradients[np.isfinite(gradients).all(axis=1)].sum(axis=0)
+    return total / max(np.linalg.norm(total), 1.0) + rng.normal(size=len(total))

@@ -10,9 +10,9 @@ from typing import Any, Final, Literal
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import log_ndtr
 from scipy.stats import chi2
 
+from ...audit.training.check_batches import shuffled_epsilon_at_least
 from ..distributions.distributions import GaussianDistribution
 from ..noise_samplers import Floats
 from ..training.canaries import DiracCanaries
@@ -126,22 +126,6 @@ class TrainingFault:
 #
 # All results are the smallest ε at a δ, in nats, over both directions. Those by `dp_accounting` are exact up to its
 # grid, which rounds them up.
-
-
-def shuffled_epsilon_at_least(noise_multiplier: float, batches: int, delta: float) -> float:
-    """Lower bound on the ε of one epoch of shuffled batches, for zeroed-out records.
-
-    All gradients but the record's are −1 along a direction, and its own is 1 or 0. So one batch of `batches` has a
-    noisy sum that is 2, or 1, above the others. The bound is log((P − δ)/Q) for the event that some sum is c above the
-    others' mean, at the best c.
-
-    Source: Chua, Ghazi, Kamath, Kumar, Manurangsi, Sinha & Zhang (2024), the pair and the events of their lower bound.
-    """
-    c = np.linspace(-2.0, 2.0 + 10.0 * noise_multiplier, 20_001)
-    below = (batches - 1) * log_ndtr(c / noise_multiplier)
-    p, q = (-np.expm1(below + log_ndtr((c - shift) / noise_multiplier)) for shift in (2.0, 1.0))
-    useful = p > delta
-    return max(0.0, float(np.log((p[useful] - delta) / q[useful]).max()))
 
 
 def fixed_totals_epsilon(recipe: Recipe, x: Any, y: Any, scale: float, delta: float) -> float:
@@ -553,7 +537,7 @@ def _sampling_faults() -> tuple[TrainingFault, ...]:
     return (
         _row(
             "shuffled-batches", "shuffled batches", one_epoch, {"sampling": ShuffledBatches(1, _TEN)}, LargestSum(),
-            _OPPOSED, _OPPOSED_ZEROED, lambda: shuffled_epsilon_at_least(1.0, _TEN, _FEW),
+            _OPPOSED, _OPPOSED_ZEROED, lambda: shuffled_epsilon_at_least(1.0, _TEN, 1, _FEW),
             "Shuffled batches of one epoch, with the accountant for Poisson batches",
             "Chua, Ghazi, Kamath, Kumar, Manurangsi, Sinha & Zhang (2024), How private are DP-SGD implementations?; "
             "Annamalai, Balle, Hayes & De Cristofaro (2024), To shuffle or not to shuffle. JAX Privacy, pull request "

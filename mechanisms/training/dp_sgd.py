@@ -15,7 +15,7 @@ from ...audit.claims.claim import ApproxDP, Claim, GaussianDP, check_number
 from ...audit.claims.privacy_profile import PrivacyProfile
 from ...audit.datasets.adjacency import AddRemove, Adjacency, Replace
 from ...audit.errors import ClaimError
-from ..adapters.accounting import claim_from_event
+from ...audit.training.check_batches import Assumption, accountant_of
 from ..adapters.library_calls import imported
 from ..distributions.distributions import GaussianDistribution
 from ..noise_samplers import Floats
@@ -75,12 +75,14 @@ def _claim(sampling: Sampling, sigma: float, steps: int, neighbours: Neighbours,
     match sampling:
         # Exact up to the accountant's grid, which errs on the safe side; a record of zeros counts as none.
         case PoissonBatches(rate):
-            return _poisson(rate, sigma, steps, neighbours, delta)
+            assumed = Assumption(sampling="poisson", n=1, q=rate, batch_size=None)
+            return _accounted(assumed, sigma, steps, neighbours, delta)
         case FullBatch():
             return _gaussian(moved * math.sqrt(steps) / sigma, delta)
         # Valid, not exact: the guarantee for Poisson batches does not hold for them (Lebeda et al. 2024).
         case FixedSizeBatches(batch, n_rows) if neighbours != "add_or_remove_one":
-            return _fixed_size(batch, n_rows, sigma, steps, delta)
+            assumed = Assumption(sampling="fixed", n=n_rows, q=batch / n_rows, batch_size=batch)
+            return _accounted(assumed, sigma, steps, neighbours, delta)
         # Each record is in at most one batch of an epoch, so an epoch costs one Gaussian mechanism (Dong, Roth & Su
         # 2022, Corollary 3.3). This is exact for fixed batches. For random ones it is an upper bound: with the random
         # partition in common the two output distributions are mixtures of such pairs, and the hockey-stick divergence
@@ -98,36 +100,8 @@ def _claim(sampling: Sampling, sigma: float, steps: int, neighbours: Neighbours,
     )
 
 
-def poisson_event(rate: float, noise_multiplier: float, steps: int) -> Any:
-    """Return DP-SGD with Poisson batches as an event of `dp_accounting`."""
-    events = imported("dp_accounting", "accounting")
-    gaussian = events.GaussianDpEvent(noise_multiplier=noise_multiplier)
-    return events.SelfComposedDpEvent(events.PoissonSampledDpEvent(rate, gaussian), steps)
-
-
-def _poisson(rate: float, sigma: float, steps: int, neighbours: Neighbours, delta: float | None) -> Claim:
-    event = poisson_event(rate, sigma, steps)
-    losses = 1 / sigma**2 + 20 / sigma  # of one step, about their range
-    width = max(1e-4, losses / 2**19)  # with little noise the usual grid would take gigabytes
-    if delta is None:
-        return claim_from_event(event, neighbours=neighbours, discretization=width)
-    events, pld = imported("dp_accounting", "accounting"), imported("dp_accounting.pld", "accounting")
-    relation = events.NeighboringRelation[neighbours.upper()]
-    accountant = pld.PLDAccountant(relation, value_discretization_interval=width)
-    accountant.compose(event)
-    return ApproxDP(float(accountant.get_epsilon(delta)), delta)
-
-
-def _fixed_size(batch: int, n_rows: int, sigma: float, steps: int, delta: float | None) -> Claim:
-    """The Rényi bound of Wang, Balle & Kasiviswanathan (2019), Theorem 27, for replaced records.
-
-    A replaced gradient moves the sum by twice the clipping norm, so their noise multiplier is half of ours: for this
-    event only, `dp_accounting` states it relative to the sensitivity.
-    """
-    events, rdp = imported("dp_accounting", "accounting"), imported("dp_accounting.rdp", "accounting")
-    sampled = events.SampledWithoutReplacementDpEvent(n_rows, batch, events.GaussianDpEvent(sigma / 2))
-    accountant = rdp.RdpAccountant(neighboring_relation=events.NeighboringRelation.REPLACE_ONE)
-    accountant.compose(events.SelfComposedDpEvent(sampled, steps))
+def _accounted(assumed: Assumption, sigma: float, steps: int, neighbours: Neighbours, delta: float | None) -> Claim:
+    accountant = accountant_of(assumed, sigma, steps, neighbours=neighbours)
     if delta is None:
         return PrivacyProfile.from_pld(SimpleNamespace(get_delta_for_epsilon=accountant.get_delta))
     return ApproxDP(float(accountant.get_epsilon(delta)), delta)

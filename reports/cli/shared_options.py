@@ -31,7 +31,7 @@ CANARY_ANSWERS = ("both", "in", "out")
 CANARY_INCLUSION = ("independent", "fixed")
 CANARY_METHODS = ("auto", "betting", "counts", "steinke", "f-dp")
 FLOATING_POINT = ("warn", "test", "ignore")
-PRIMITIVES = ("numpy", "random", "scipy", "diffprivlib", "pydp", "opendp")
+PRIMITIVES = ("numpy", "random", "scipy", "torch", "diffprivlib", "pydp", "opendp")
 HEALTH_CHECKS = (
     "duplicate-outputs", "nonstationary", "serial-dependence", "shared-randomness", "dataset-mutated", "equal-datasets",
     "constant-output", "no-power",

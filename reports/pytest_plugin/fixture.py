@@ -47,7 +47,6 @@ from ...audit.results.worst_pair import WorstPair
 from ...audit.sampling.sampler import picked
 from ...audit.search.candidates import show
 from ...audit.search.find_worst_pair import find_worst_pair
-from ...audit.sensitivity.sensitivity_result import SensitivityResult
 from ...audit.store.sqlite_store import Store
 from ..plain_text import alike, canaries_in_words, other_way, printed_lines, prose, visible
 from .reproduction_script import ScriptError, script
@@ -338,7 +337,8 @@ class DPAudit:
 
         Returns
         -------
-        AuditResult, StatementResult, CanaryResult, EquivalenceResult or SensitivityResult
+        Result
+            Of the function.
         """
         __tracebackhide__ = True
         with self._audit(function, arguments, options) as label:
@@ -352,21 +352,20 @@ class DPAudit:
             self._is_limited(label, whole)
             taken = {*options, *parameters, *(("alpha", "seed") if is_open else ())}
             result = function(*arguments, **{name: value for name, value in whole.items() if name in taken})
-            without_entry = (SensitivityResult, EquivalenceResult)
-            if not isinstance(result, (AuditResult, StatementResult, CanaryResult, *without_entry)):
+            has_entry = isinstance(result, (AuditResult, StatementResult, CanaryResult))
+            if not has_entry and not isinstance(result, EquivalenceResult) and not hasattr(type(result), "in_suite"):
                 raise OptionError(
                     f"{getattr(function, '__name__', function)} returned a {type(result).__name__}; use a check that "
-                    "returns an AuditResult, a StatementResult, a CanaryResult, an EquivalenceResult or a "
-                    "SensitivityResult."
+                    "returns a result of dpaudit."
                 )
-            if not isinstance(result, SensitivityResult):
+            if hasattr(type(result), "alpha"):
                 alpha = float(result.alpha)  # a worker cannot send a number of numpy
                 more = alpha - float(whole["alpha"]) if takes_alpha else alpha * self._session.tests_each
                 if more > 1e-9 * result.alpha:
                     refusal = self._session.charge(self._name, more, audits=0 if takes_alpha else 1)
                     if refusal:
                         raise Failed(refusal)
-            if isinstance(result, without_entry):
+            if not has_entry:
                 self._conclude_check(label, result, expected, Case(self._name, function, None, None, whole, None))
                 return result
             entry = Entry(name=label, result=result, expected=expected)

@@ -14,7 +14,7 @@ from typing import Any
 from ...audit.datasets.description import as_code
 from ...audit.events.events import Apart, Event, Intervals, Outcomes, Scored, names_in
 from ...audit.events.features import Coordinates
-from ...audit.events.scores import Additive, Number, Score, Weighted
+from ...audit.events.scores import Additive, Coordinate, Number, Score
 from ...audit.inference.betting_test import best_line
 from ...audit.results.audit_result import AuditResult
 from ...audit.sampling.sampler import as_sampler
@@ -158,8 +158,8 @@ def _score(score: Score) -> str:
     """Expression for the scores of `outputs`."""
     if isinstance(score, Number):
         return "np.asarray(outputs, dtype=float)"
-    if isinstance(score, Weighted):
-        return f"np.asarray(outputs, dtype=float) @ np.array({list(score.weights)!r})"
+    if isinstance(score, Coordinate):
+        return f"np.asarray(outputs, dtype=float)[:, {score.place}]"
     if isinstance(score, Additive) and isinstance(score.columns, Coordinates) and not score.missing:
         columns = "np.asarray(outputs, dtype=float).T"
         if score.columns.differences:

@@ -42,7 +42,8 @@ MISTAKES: dict[str, Any] = {
 }  # fmt: skip
 LONGEST = 500  # characters of a message
 SECONDS = 10  # for one call
-FREE = {"mechanism", "old", "new", "x", "y", "xs", "ys", "dataset", "query", "domain", "results", "table", "message"}
+FREE = {"mechanism", "old", "new", "x", "y", "xs", "ys", "dataset", "query", "domain", "results", "table", "message",
+        "sampler"}  # fmt: skip
 """Parameters that take objects of the caller's, whose errors name what is wrong with the object."""
 
 
@@ -52,6 +53,10 @@ def noisy(rows: Any, size: int, rng: np.random.Generator) -> Any:
 
 def choose(rows: Any, size: int, rng: np.random.Generator) -> Any:
     return rng.integers(2, size=size)
+
+
+def subsets(n: int, rng: np.random.Generator) -> Any:
+    return rng.random((2, n)) < 0.5
 
 
 @functools.cache
@@ -80,11 +85,14 @@ def baselines() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         "check_slope": {"mechanism": choose, "dataset": [], "utilities": [0.0, 1.0], "epsilon": 1.0, **few},
         "check_independence": {"mechanism": noisy, "dataset": [], **few},
         "check_sensitivity": {"query": len, "domain": [([1], [])], "bound": 1.0, "evaluations": 40},
+        "check_step": {"step": lambda rows, rng: rows.sum(axis=0) + rng.normal(size=40), "batch": np.ones((2, 40))},
         "check_canaries": canaries,
+        "check_batches": {"sampler": subsets, "n": 4, "q": 0.5, "seconds": 1.0},
         "epsilon_from_guesses": {"correct": 3, "guesses": 5},
         "plan_canaries": {"canaries": 40, "claim": PureDP(1.0)},
         "replay": {"mechanism": lambda rows, rng: rng.laplace(), "x": [1], "y": []},
         "noise_primitive": {"distribution": "laplace", "location": "value", "scale": "scale"},
+        "public": {"value": 1.0, "name": "value"},
         "LaplaceNoise": {"scale": 1.0},
         "save": {"results": audit, "path": file},
         "load": {"path": file},
@@ -103,7 +111,7 @@ def baselines() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         "AuditError": {"message": "a"},
         "settings": {},
     }  # fmt: skip
-    modules = [dpaudit, *(getattr(dpaudit, name) for name in ("counts", "domains", "noise", "results"))]
+    modules = [dpaudit, *(getattr(dpaudit, name) for name in ("counts", "domains", "noise", "results", "training"))]
     found = {name: next(getattr(each, name) for each in modules if hasattr(each, name)) for name in calls}
     return {name: (found[name], arguments) for name, arguments in calls.items()}
 

@@ -18,17 +18,18 @@ from dpaudit.audit.events.events import (
     counts_in_cells,
     with_names,
 )
-from dpaudit.audit.events.features import Coordinates, Parities
+from dpaudit.audit.events.features import Coordinates, Parities, Standardised
 from dpaudit.audit.events.leaves import KeyedValues, learn_leaves
 from dpaudit.audit.events.outputs import Raised, as_outputs
 from dpaudit.audit.events.scores import (
     Additive,
     Column,
+    Coordinate,
     LastDigits,
     LowestBit,
     Number,
+    Projection,
     Reading,
-    Weighted,
 )
 from dpaudit.audit.events.text_columns import TextColumn, TextColumns
 from dpaudit.audit.records.json_codec import plain_data, read_data
@@ -54,9 +55,18 @@ def is_in(event, output):
         return any(same(output, value) for value in event.values) != event.others
     if isinstance(event, Scored):
         numbers = isinstance(output, tuple) and all(isinstance(v, (int, float)) for v in output)
-        if not numbers or len(output) != len(event.score.weights):
+        if not numbers or len(output) != 3:
             return event.event.others
-        return is_in(event.event, float(sum(w * v for w, v in zip(event.score.weights, output, strict=True))))
+        if isinstance(event.score, Coordinate):
+            return is_in(event.event, output[event.score.place])
+        centres, spreads, power = (
+            event.score.columns.centres,
+            event.score.columns.spreads,
+            1 + event.score.is_of_squares,
+        )
+        scaled = [min(max((v - c) / s, -3.0), 3.0) for v, c, s in zip(output, centres, spreads, strict=True)]
+        total = float(sum(w * v**power for w, v in zip(event.score.weights, scaled, strict=True)))
+        return is_in(event.event, total / math.hypot(*event.score.weights))
     if not isinstance(output, (int, float, Fraction)) or output != output:
         return event.others
     return any(low <= output <= high for low, high in event.intervals)
@@ -109,15 +119,19 @@ def _objects(values):
     return np.fromiter(values, dtype=object, count=len(values))
 
 
-@given(VECTORS, INTERVALS, VALUES, st.booleans(), st.sampled_from([(0.0, 1.0, 0.0), (1.0, 0.5, -2.0), (1.0, 1.0)]))
+SCALED = Standardised((0.0, 1.0, -0.5), (1.0, 0.5, 4.0))
+OF_VECTORS = [Coordinate(1, 3), Projection(SCALED, (2, 3, -6)), Projection(SCALED, (3, 0, -4), is_of_squares=True)]
+
+
+@given(VECTORS, INTERVALS, VALUES, st.booleans(), st.sampled_from(OF_VECTORS))
 @settings(derandomize=True, deadline=None, max_examples=150)
 @pytest.mark.filterwarnings("ignore:invalid value")
-def test_vectors(rows, intervals, values, others, weights):
+def test_vectors(rows, intervals, values, others, score):
     outputs = np.array(rows)
     assert_agree(Outcomes((*values, rows[0]), others), outputs)
     assert_agree(intervals, outputs)
     finite = np.nan_to_num(outputs, posinf=9.0, neginf=-9.0)
-    assert_agree(Scored(Weighted(weights), intervals), finite)
+    assert_agree(Scored(score, intervals), finite)
 
 
 def test_a_value_that_is_no_output_is_equal_to_none():
@@ -168,8 +182,7 @@ def test_the_cells_around_an_atom_do_not_count_it(kind):
         (Outcomes(tuple(range(3_412))), "output among 3,412 outcomes such as 0, 1, 2"),
         (Outcomes((Raised("KeyError"),), others=True), "output other than the exception KeyError"),
         (Outcomes((Colour.RED,)), "output = Colour.RED"),
-        (Scored(Weighted((0.0, 1.0)), Intervals(((2.0, INF),))), "coordinate 1 ≥ 2"),
-        (Scored(Weighted((1.0, -0.5)), Intervals(((2.0, INF),))), "1·coordinate 0 + -0.5·coordinate 1 ≥ 2"),
+        (Scored(Coordinate(1, 2), Intervals(((2.0, INF),))), "coordinate 1 ≥ 2"),
     ],
 )
 def test_words(event, words):
@@ -186,7 +199,8 @@ EVENTS = [
     (Intervals(((1.0, 1.0),), others=True), ONE, "mean = 1 or mean is NaN or non-numeric"),
     (Outcomes(((1.0, 2.0),), others=True), TWO, "(count, mean) ≠ (1.0, 2.0)"),
     (Outcomes(((1.0, 2.0),)), tuple("abcdefghijklmnopqrstuvwxyz"), "output = (1.0, 2.0)"),
-    (Scored(Weighted((0.5, 1.0)), HALF), TWO, "0.5·count + 1·mean ≥ 1.5"),
+    (Scored(Projection(Standardised((0.0, 0.0), (1.0, 1.0)), (5, -10)), HALF), TWO,
+     "weighted sum of 2 coordinates (mean, count) ≥ 1.5"),
     (Scored(LowestBit(Number()), HALF), ONE, "exponent of the lowest set bit of mean ≥ 1.5"),
     (Scored(LastDigits(1), HALF), TWO, "mean (last digits) ≥ 1.5"),
     (Scored(Additive(Coordinates(2), ((1, 0.0, 1.0, 2.0),)), HALF), TWO, "score(mean) ≥ 1.5"),
@@ -195,7 +209,7 @@ EVENTS = [
     (Scored(Column(LEAVES, LEAVES.names.index("output[0]")), Intervals(((0.0, 0.0),))), TWO, "count is 'a'"),
     (Scored(Column(KeyedValues((((0,), "a", (1,)),)), 0), HALF), TWO, "(mean where count = 'a') ≥ 1.5"),
     (Scored(Column(TextColumns((TextColumn((0,), "length"),)), 0), HALF), TWO, "length of count ≥ 1.5"),
-    (Apart(Scored(Weighted((0.0, 1.0)), HALF), Outcomes(((1, 2),))), TWO, "mean ≥ 1.5, but not (count, mean) = (1, 2)"),
+    (Apart(Scored(Coordinate(1, 2), HALF), Outcomes(((1, 2),))), TWO, "mean ≥ 1.5, but not (count, mean) = (1, 2)"),
 ]  # fmt: skip
 
 
@@ -212,7 +226,7 @@ def test_texts_have_the_names_and_files_keep_them(event, names, text):
 def test_events_that_share_a_score_are_counted_as_each_alone():
     rows = np.random.default_rng(1).normal(size=(1_000, 3))
     rows[:5, 1] = NAN
-    second, total = Weighted((0.0, 1.0, 0.0)), Weighted((1.0, 0.0, 1.0))
+    second, total = Coordinate(1, 3), Projection(Standardised((0.0,) * 3, (1.0,) * 3), (1, 0, 1))
     low, high = Intervals(((-INF, -0.5),)), Intervals(((0.5, INF),))
     some = Intervals(((-0.1, 0.1), (0.3, 0.3), (2.0, 3.0)), others=True)
     for scores in ((second, second, second), (second, second, total), (second, total, second)):

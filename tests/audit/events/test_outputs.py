@@ -15,7 +15,7 @@ import pytest
 from dpaudit import PureDP, check, check_outputs
 from dpaudit.audit.errors import MechanismError
 from dpaudit.audit.events.events import Intervals, Outcomes, Scored
-from dpaudit.audit.events.features import Coordinates
+from dpaudit.audit.events.features import Coordinates, Standardised
 from dpaudit.audit.events.leaves import learn_leaves
 from dpaudit.audit.events.named_parts import (
     Dictionary,
@@ -34,7 +34,7 @@ from dpaudit.audit.events.outputs import (
     tally,
     vector_width,
 )
-from dpaudit.audit.events.scores import Additive, Column, LowestBit, Number, Residue, Weighted
+from dpaudit.audit.events.scores import Additive, Column, Coordinate, LowestBit, Number, Projection, Residue
 from dpaudit.audit.records.json_codec import plain_data, read_data
 
 from .. import stand_ins
@@ -61,7 +61,8 @@ def events(outputs):
     yield Outcomes(tuple((BIG + k, 0) for k in range(6)))
     yield Outcomes((*(BIG + k for k in range(9)), float("nan")))
     halves = Intervals(((-1.0, 0.5), (2.0, 1e300))), Intervals(((0.0, float("inf")),), others=True)
-    scores = [Number(), LowestBit(Number()), Residue(Number(), 0), Weighted((1.0, 0.0)), Weighted((0.3, -0.7))]
+    scores = [Number(), LowestBit(Number()), Residue(Number(), 0), Coordinate(0, 2)]
+    scores += [Projection(Standardised((0.0, 1.0), (1.0, 2.0)), (3, -7), is_squared) for is_squared in (False, True)]
     scores += [Column(leaves, column) for column in range(len(leaves.names))]
     scores += [
         Additive(Coordinates(2, differences=True), ((0, 0.0, 1.0, 1.0), (1, 0.0, 2.0, -1.0)), ((1, 0.5),)),
@@ -100,11 +101,13 @@ def test_looking_changes_nothing(block):
 @pytest.mark.parametrize(("runs", "width"), [(500, 10), (7, 20_001)])
 def test_weighted_sums_do_not_depend_on_the_block(runs, width):
     rows = np.random.default_rng(0).laplace(size=(runs, width))
-    score = Weighted(tuple(np.random.default_rng(1).normal(size=width).tolist()))
+    centres, spreads = np.random.default_rng(1).uniform(1.0, 2.0, size=(2, width))
+    weights = np.random.default_rng(2).integers(-1_000, 1_000, size=width)
+    score = Projection(Standardised(tuple(centres.tolist()), tuple(spreads.tolist())), tuple(weights.tolist()))
     whole = score.values(rows)
     assert whole.tolist() == [float(score.values(row[None])[0]) for row in rows]
     assert whole.tolist() == score.values(np.asfortranarray(rows)).tolist()
-    assert whole == pytest.approx(rows @ np.array(score.weights))
+    assert whole == pytest.approx(np.clip((rows - centres) / spreads, -3.0, 3.0) @ weights / np.linalg.norm(weights))
 
 
 class Same:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from dpaudit.audit.events.events import Intervals, Scored
-from dpaudit.audit.events.scores import Number, Weighted
+from dpaudit.audit.events.scores import Coordinate, Number
 from dpaudit.audit.portfolio.cells import Column, Cut, as_spread, event_of, from_the_inside
 from dpaudit.audit.records.json_codec import plain_data, read_data
 
@@ -42,7 +42,7 @@ def test_an_event_holds_exactly_the_outputs_of_its_cells(values, seed):
     np.testing.assert_array_equal(event.contains(as_objects)[:-2], wanted)
     assert event.contains(as_objects)[-2:].tolist() == [mask[-1]] * 2
     vectors = np.stack([np.zeros(len(outputs)), outputs], axis=1)
-    second = event_of(Weighted((0.0, 1.0)), cut.edges, mask)
+    second = event_of(Coordinate(1, 2), cut.edges, mask)
     np.testing.assert_array_equal(second.contains(vectors), wanted)
     assert read_data(plain_data(event)) == event
 
@@ -70,7 +70,7 @@ def clearest(cut, more_likely_on):
     return cut.event(mask_of(cut, at))
 
 
-@pytest.mark.parametrize(("more_likely_on", "score"), [("x", Number()), ("y", Weighted((0.0, 1.0)))])
+@pytest.mark.parametrize(("more_likely_on", "score"), [("x", Number()), ("y", Coordinate(1, 2))])
 def test_the_clearest_interval_lies_where_one_dataset_has_more(more_likely_on, score):
     plain, more = even(), crowded(even(), 0.4, 0.45)
     x, y = (more, plain) if more_likely_on == "x" else (plain, more)

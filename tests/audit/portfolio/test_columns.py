@@ -10,7 +10,7 @@ from dpaudit import PureDP
 from dpaudit.audit.events.events import Scored
 from dpaudit.audit.events.features import Released, Statistics, noting_left_out
 from dpaudit.audit.events.outputs import as_outputs
-from dpaudit.audit.events.scores import Weighted
+from dpaudit.audit.events.scores import Coordinate
 from dpaudit.audit.portfolio.choice import choose_event
 from dpaudit.audit.portfolio.columns import columns_of, cuts_of, most_different, screened
 
@@ -51,7 +51,7 @@ def test_single_coordinates_are_those_that_differ_most():
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(400, 300)), rng.normal(size=(400, 300))
     x[:, 299] += 2.0
-    names = [str(column.score) for column in columns_of(x, y) if isinstance(column.score, Weighted)]
+    names = [str(column.score) for column in columns_of(x, y) if isinstance(column.score, Coordinate)]
     assert "coordinate 299" in names
     assert len(names) == 64
     assert most_different(x.T, y.T, 3)[-1] == 299

@@ -9,7 +9,7 @@ import pytest
 from dpaudit import ApproxDP, GaussianDP, PureDP, RenyiDP
 from dpaudit.audit.events.events import Scored
 from dpaudit.audit.events.outputs import as_outputs, merge
-from dpaudit.audit.events.scores import Number, Reading, Weighted
+from dpaudit.audit.events.scores import Coordinate, Number, Reading
 from dpaudit.audit.inference.net_test import net_test
 from dpaudit.audit.portfolio.cells import RECURS, Column, cut_columns
 from dpaudit.audit.portfolio.columns import cuts_of
@@ -222,8 +222,8 @@ def test_the_main_runs_do_not_change_the_portfolio(kind):
 def test_columns_are_ranked_by_their_own_frequencies():
     """Of a column that picked itself only the second half of the pilot is counted."""
     rng = np.random.default_rng(0)
-    whole = Column(Weighted((1.0, 0.0)), rng.normal(1.5, size=5_000), rng.normal(size=5_000))
-    half = Column(Weighted((0.0, 1.0)), rng.normal(2.0, size=2_500), rng.normal(size=2_500), first=2_500)
+    whole = Column(Coordinate(0, 2), rng.normal(1.5, size=5_000), rng.normal(size=5_000))
+    half = Column(Coordinate(1, 2), rng.normal(2.0, size=2_500), rng.normal(size=2_500), first=2_500)
     net = Net.of(cut_columns([whole, half]), GaussianDP(1.0), 100_000)
     leading = np.argsort(-net.weights.max(axis=0))[:4]  # two of the list by bound, two of that by standard errors
     assert net.column[leading].tolist() == [1, 1, 1, 1]

@@ -32,6 +32,7 @@ from dpaudit.audit.events.features import (
     Parities,
     Products,
     Released,
+    Standardised,
     Statistics,
 )
 from dpaudit.audit.events.leaves import KeyedValues, Leaves, Summaries
@@ -41,17 +42,18 @@ from dpaudit.audit.events.records import Foreign
 from dpaudit.audit.events.scores import (
     Additive,
     Column,
+    Coordinate,
     Decimals,
     DifferentSizes,
     LastDigits,
     LowestBit,
     NegativeZero,
     Number,
+    Projection,
     Remainder,
     Residue,
     TrailingZeros,
     Units,
-    Weighted,
 )
 from dpaudit.audit.events.text_columns import TextColumn, TextColumns
 from dpaudit.audit.health.findings import Finding, HealthCheck
@@ -195,8 +197,8 @@ LEAVES = Leaves((None, (2, None)), ((), (0, 1), ("'a'",)), (((1,), ("a", None, 2
 TEXTS = TextColumns((TextColumn((0,), "number", 2), TextColumn((), "word", "a"), TextColumn((), "end", 0, ("ab",))))
 COLOUR = enum.Enum("Colour", "RED")
 SCORES = [
-    Number(), Weighted((0.5, -1.0)), Column(LEAVES, 1), LowestBit(Column(Coordinates(2), 0)), Residue(Number(), -20),
-    Remainder(Number(), 3), Decimals(Weighted((0.5, -1.0))), Units(Number(), 3),
+    Number(), Coordinate(1, 2), Column(LEAVES, 1), LowestBit(Column(Coordinates(2), 0)), Residue(Number(), -20),
+    Remainder(Number(), 3), Decimals(Coordinate(0, 2)), Units(Number(), 3),
     TrailingZeros(LastDigits()), LastDigits(1), NegativeZero(Number()), DifferentSizes(3),
     Column(OrderStatistics(3), 4), Column(Released(3), 2), Column(Conditional(Coordinates(2), ((0, 5.0, 1),)), 0),
     Column(KeyedValues(((("…", 0), "a", ("…", 1)), ((), None, (0,)), ((), None, (Foreign("red"),)))), 0),
@@ -204,6 +206,7 @@ SCORES = [
     Column(Parities(Coordinates(3), (((0, 0.5), (1, 0.0), (2, -0.5)),)), 0), Column(Summaries(), 2),
     Column(Statistics(Coordinates(3), (0, 2)), 5),
     Additive(Coordinates(3, differences=True), ((0, -1.0, INF, 0.5),), ((1, 0.25),)),
+    Projection(Standardised((0.5, 0.0), (2.0, 1.0)), (1, -1000), True),
 ]  # fmt: skip
 STORED = [
     None, NAN, INF, -INF, True, -0.0, 1e-320, 2**53, -(2**200), "a\n\u2028é\U0001f600", "\udcff", (),
@@ -493,7 +496,7 @@ def test_replays_comparisons_and_sensitivities_are_kept_beside_audits(tmp_path):
 @pytest.mark.parametrize(
     ("name", "value", "said"),
     [
-        ("kind", "[x](http://evil)", "use exact or replay or equivalence or sensitivity."),
+        ("kind", "[x](http://evil)", "use exact or replay or equivalence or sensitivity or batches or step."),
         ("verdict", "FOO", "use EXCESS or BOUNDED or UNDETERMINED."),
         ("verdict", "REFUTED", "use EXCESS or BOUNDED or UNDETERMINED."),
         ("verdict", [], "has the wrong type"),

@@ -577,7 +577,7 @@ def test_every_move_counts_however_small():
     result = run(tiny, [1.0] * 3, [1.0] * 2, claim=0.0005)
     assert result.loss.worst == pytest.approx(100 * 0.9e-5, rel=1e-6)
     assert result.verdict is EXCESS
-    result = run(lambda rows, rng: np.full(501, len(rows)) + rng.laplace(scale=9e9, size=501), [1, 2], [1])
+    result = run(lambda rows, rng: [np.full(501, len(rows)), *rng.laplace(scale=9e9, size=501)], [1, 2], [1])
     assert "more than 500 numbers" in str(result)
     result = run(lambda rows, rng: np.float32(len(rows)) + np.float32(rng.laplace()))
     assert result.verdict is BOUNDED

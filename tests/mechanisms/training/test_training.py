@@ -37,7 +37,7 @@ from dpaudit.mechanisms.faulty.training import (
 from dpaudit.mechanisms.noise_samplers import grid_step
 from dpaudit.mechanisms.training import train as train_module
 from dpaudit.mechanisms.training.canaries import DiracCanaries, canary_run
-from dpaudit.mechanisms.training.dp_sgd import DPSGD, WorstCaseTraining, dp_sgd_claim, mixture_epsilon, poisson_event
+from dpaudit.mechanisms.training.dp_sgd import DPSGD, WorstCaseTraining, dp_sgd_claim, mixture_epsilon
 from dpaudit.mechanisms.training.models import (
     Batch,
     FixedGradients,
@@ -304,16 +304,20 @@ def test_batches_of_fixed_size_have_the_renyi_bound_at_half_the_noise_multiplier
 def test_claims_of_poisson_batches_and_their_limits():
     claim = dp_sgd_claim(PoissonBatches(0.5), 4.0, 2, delta=None)
     assert isinstance(claim, PrivacyProfile)
-    assert claim == claim_from_event(poisson_event(0.5, 4.0, 2))
+    assert claim == claim_from_event(
+        dp_accounting.SelfComposedDpEvent(
+            dp_accounting.PoissonSampledDpEvent(0.5, dp_accounting.GaussianDpEvent(4.0)), 2
+        )
+    )
     exact = dp_sgd_claim(FullBatch(), 0.02, 1, delta=1e-5).epsilon  # a coarser grid, on the safe side
     assert exact <= dp_sgd_claim(PoissonBatches(1.0), 0.02, 1, delta=1e-5).epsilon < exact * 1.01
     for sigma in (0.5, 1.0, 2.0):
         known = dp_sgd_claim(ShuffledBatches(1, 10), sigma, 10, neighbours="replace_special", delta=1e-3).epsilon
-        assert 0 <= shuffled_epsilon_at_least(sigma, 10, 1e-3) <= known
+        assert 0 <= shuffled_epsilon_at_least(sigma, 10, 1, 1e-3) <= known
     c = np.linspace(0.0, 6.0, 601)  # the record's batch is 2 or 1 above nine others
     p, q = (1 - stats.norm.cdf(c) ** 9 * stats.norm.cdf(c - shift) for shift in (2, 1))
     best = np.log(np.maximum(p - 1e-3, 1e-300) / q).max()
-    assert shuffled_epsilon_at_least(1.0, 10, 1e-3) == pytest.approx(best, rel=1e-3)
+    assert shuffled_epsilon_at_least(1.0, 10, 1, 1e-3) == pytest.approx(best, rel=1e-3)
 
 
 def test_without_the_accountant_the_error_names_its_extra(monkeypatch):

@@ -179,6 +179,38 @@ def test_sensitivities_cost_no_alpha(project):
     found.assert_outcomes(passed=1, failed=2)
 
 
+STEPS = """
+import numpy as np
+import pytest
+from dpaudit import GaussianDP
+from dpaudit.training import check_step
+
+GRADIENTS = np.random.default_rng(1).normal(size=(6, 40))
+
+def step(gradients, rng):
+    norms = np.linalg.norm(gradients, axis=1, keepdims=True)
+    return (gradients / np.maximum(norms, 1.0)).sum(axis=0) + rng.normal(size=40)
+
+@pytest.mark.parametrize("mu", [1.0, 0.5])
+def test_step(dp_audit, mu):
+    dp_audit.check(check_step, step, GRADIENTS, claim=GaussianDP(mu), ignore="not-finite", tolerance=0.1)
+"""
+
+
+def test_steps_of_training(project):
+    project.makepyfile(test_steps=STEPS)
+    found = run(project, "--dp-audit-report=report.json")
+    shown = text_of(found)
+    assert "REFUTED  step: mu >= " in shown
+    assert "isolation" in shown, "the rows"
+    found.assert_outcomes(passed=1, failed=1)
+    checks = {check.name.rpartition("::")[2]: check for check in load(project.path / "report.json").checks}
+    assert {name: (check.kind, check.verdict) for name, check in checks.items()} == {
+        "test_step[1.0]": ("step", "NOT_REFUTED"),
+        "test_step[0.5]": ("step", "REFUTED"),
+    }
+
+
 REPLAYED = """
 import numpy as np
 import pytest

@@ -1,0 +1,211 @@
+"""Results of rows, each a statement with a verdict, and that of a check of a training step."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, Literal, TypeAlias, get_args
+
+from ..claims.claim import Claim
+from ..printing import confidence, counted
+from ..results.result import Result
+from ..results.verdict import Verdict
+
+
+class RowsResult(Result):
+    """A result with rows, of which each has a name and a verdict, and what was found as its text."""
+
+    __slots__ = ()
+    _in_dict: ClassVar[tuple[str, ...]]
+    rows: tuple[Any, ...]
+
+    def named(self, verdict: Verdict) -> list[str]:
+        """Return the names of the rows with a verdict."""
+        return [row.name for row in self.rows if row.verdict is verdict]
+
+    @property
+    def verdict(self) -> Verdict:
+        """REFUTED if a row is, else INCONCLUSIVE if a row is."""
+        return next((each for each in (Verdict.REFUTED, Verdict.INCONCLUSIVE) if self.named(each)), Verdict.NOT_REFUTED)
+
+    def table(self) -> str:
+        """Return the rows as text, a line each: name, verdict, what was found."""
+        width = max(len(row.name) for row in self.rows)
+        return "\n".join(f"{row.name:{width}}  {row.verdict.value:12}  {row}" for row in self.rows)
+
+    def numbers(self) -> dict[str, Any]:
+        """Return what the result says as a flat dict of numbers and strings."""
+        rows = {f"{row.name}_verdict": row.verdict.value for row in self.rows}
+        return {"verdict": self.verdict.value, **{name: getattr(self, name) for name in self._in_dict}, **rows}
+
+
+# Steps.
+
+RowName: TypeAlias = Literal[
+    "noise-scale", "privacy", "sensitivity", "without-noise", "repeated-noise", "not-finite", "empty-batch",
+    "isolation", "divisor", "order", "gaussian",
+]  # fmt: skip
+ROWS: Final[tuple[RowName, ...]] = get_args(RowName)
+
+_NEXT: Final[dict[RowName, str]] = {
+    "noise-scale": "divide sum and noise by a fixed number, such as the expected size of a batch",
+    "privacy": "compare the clipping norm, the noise and the adjacency with those of the claim",
+    "sensitivity": "compare the clipping with the stated sensitivity",
+    "without-noise": "add noise to it, or do not release it; seed no generator in the step",
+    "repeated-noise": "draw new noise for every number: split the key, and seed no generator in the step",
+    "not-finite": 'set gradients that are not finite to 0; for data that are finite, ignore="not-finite"',
+    "empty-batch": "return the noise for a batch without examples, too",
+    "isolation": 'clip each example by itself; for microbatches with their sensitivity, ignore="isolation"',
+    "divisor": "divide by a fixed number, such as the expected size of a batch",
+    "order": "clip each example by itself",
+}
+"""What to do about a refuted row."""
+
+
+def few(names: Sequence[str]) -> str:
+    """Return the first three names, and how many more there are."""
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepRow:
+    """A statement about a step, and what was found.
+
+    Attributes
+    ----------
+    name : str
+        The statement, which `ignore=` leaves out by this name:
+        "noise-scale", the noise is the same on neighbours, as neither its scale nor its draws depend on the data;
+        "privacy", the contribution of an example, in standard deviations of the noise, keeps the claim;
+        "sensitivity", the contribution of an example is at most the stated sensitivity;
+        "without-noise", everything that depends on the data gets noise;
+        "repeated-noise", no two numbers have the same noise;
+        "not-finite", an example that is not finite, or whose gradient is not, shows no more than another one;
+        "empty-batch", the step treats a batch without examples like others;
+        "isolation", the contribution of an example does not depend on the other examples, only on their number;
+        "divisor", the step is a sum over the examples, divided by nothing that depends on their number;
+        "order", the order of the examples does not matter;
+        "gaussian", the noise is normal, with one scale in each tensor.
+    verdict : Verdict
+        REFUTED by the counterexample x and y; INCONCLUSIVE if it could not be tested.
+    found : str
+        What was seen, with numbers.
+    x, y : str
+        The two batches, in short; empty where no batch is named.
+    tensor : str
+        Name of the tensor of the output; empty if it is the only one, or all are meant.
+    place : str
+        File, line and function of the finding of a replay; empty if it names none.
+    """
+
+    name: RowName
+    verdict: Verdict
+    found: str
+    x: str = ""
+    y: str = ""
+    tensor: str = ""
+    place: str = ""
+
+    def __str__(self) -> str:
+        tensor = f" [{self.tensor}]" if self.tensor else ""
+        pair = f"; x = {self.x}; y = {self.y}" if self.x else ""
+        place = f"; at {self.place}" if self.place else ""
+        return f"{self.found}{tensor}{pair}{place}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepResult(RowsResult):
+    """What a check of a training step found, a row for each statement.
+
+    Attributes
+    ----------
+    step : str
+        Name of the step.
+    claim : Claim, optional
+    adjacency : str
+    rows : tuple of StepRow
+    mu, mu_lower, mu_upper : float
+        Contribution of an example in standard deviations of the noise: estimate and interval. NaN if unknown.
+    sigma : tuple of (str, float)
+        Standard deviation of the noise by tensor.
+    sensitivity : float
+        Largest contribution of an example found: the norm over all numbers with noise.
+    bound : float, optional
+        The stated sensitivity.
+    notes : tuple of str
+    steps : int
+        How often the step was run.
+    alpha : float
+    seed : int
+    """
+
+    _in_dict: ClassVar = ("step", "adjacency", "mu", "mu_lower", "mu_upper", "sensitivity", "steps", "alpha", "seed")
+    step: str
+    claim: Claim | None
+    adjacency: str
+    rows: tuple[StepRow, ...]
+    mu: float = math.nan
+    mu_lower: float = math.nan
+    mu_upper: float = math.inf
+    sigma: tuple[tuple[str, float], ...] = ()
+    sensitivity: float = math.nan
+    bound: float | None = None
+    notes: tuple[str, ...] = ()
+    steps: int
+    alpha: float
+    seed: int
+
+    @property
+    def sentence(self) -> str:
+        """The verdict in a sentence: of the first row that has it, or the interval of μ."""
+        verdict = self.verdict
+        if verdict is Verdict.NOT_REFUTED:
+            mu = f"mu between {self.mu_lower:.4g} and {self.mu_upper:.4g}"
+            mu = "the ratio of contribution and noise is unknown" if math.isnan(self.mu) else mu
+            claimed = "" if self.claim is None else f", claimed {self.claim}"
+            found = f"{mu}{claimed} ({confidence(self.alpha)})"
+        else:
+            found = str(next(row for row in self.rows if row.verdict is verdict))
+        return f"{verdict.value.upper()}  {self.step}: {found}"
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """The other rows that are refuted or were not tested, what was measured, and notes."""
+        shown = next(row for row in self.rows if row.verdict is self.verdict)
+        lines = [
+            f"{row.name}: {row.verdict.value}, {row}"
+            for verdict in (Verdict.REFUTED, Verdict.INCONCLUSIVE)
+            for row in self.rows
+            if row.verdict is verdict and row is not shown
+        ]
+        if held := self.named(Verdict.NOT_REFUTED):
+            lines.append(f"not refuted: {', '.join(held)}")
+        if self.sigma:
+            noise = few([f"{name} {value:.4g}".strip() for name, value in self.sigma])
+            lines.append(f"largest contribution {self.sensitivity:.4g}; noise {noise}")
+        lines.append(f"{counted(self.steps, 'step')} ({self.adjacency})")
+        lines += [f"note: {note}" for note in self.notes]
+        # What makes examples depend on each other also makes their contributions too large.
+        refuted = [row.name for row in self.rows if row.verdict is Verdict.REFUTED]
+        causes: tuple[RowName, ...] = ("isolation", shown.name)
+        first = [name for name in causes if name in refuted][:1]
+        rest = [name for name in refuted if name in ("without-noise", "repeated-noise", "not-finite", "empty-batch")]
+        return (*lines, *(f"next: {_NEXT[name]}" for name in dict.fromkeys([*first, *rest])))
+
+    @property
+    def _limits(self) -> tuple[float, float]:
+        return self.mu_lower, self.mu_upper
+
+    def in_suite(self) -> dict[str, Any]:
+        """Return what a suite of results says of the check, beside its verdict and its lines."""
+        return {
+            "kind": "step",
+            "subject": self.step,
+            "claim": "" if self.claim is None else str(self.claim),
+            "found": "" if math.isnan(self.mu) else f"mu >= {self.mu_lower:.4g}",
+            "alpha": self.alpha,
+        }
+
+    def __repr__(self) -> str:
+        return f"<StepResult {self.step}: {self.verdict.value}, mu {self.mu:.4g}>"
