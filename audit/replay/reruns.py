@@ -266,11 +266,14 @@ class Reruns:
 
     def _why_undecided(self) -> str:
         """Return which noise decides something: it changes the output, but not if it changes by little."""
-        tried = 0
+        tried, steps = 0, Counter[Line]()
         for number, call in enumerate(self.calls):
             if not call.is_unmoved or not (call.is_shifted or _is_answer(call)) or call.is_bare_noise:
                 continue
             if call.is_added or (call.is_shared and np.size(call.value) > MOST_NUMBERS):
+                steps[call.line] += 1
+                if steps[call.line] > DRAWS:  # as many steps of a training as there are reruns
+                    continue
                 if not self._follows(number, self._rng.choice([-1.0, 1.0], np.shape(call.value))):
                     return f"{call.words} is given the same on x and on y, and the output does not show its values"
                 continue
