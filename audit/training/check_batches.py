@@ -327,7 +327,8 @@ class _Drawn:
 # negatively associated indicators, for which Chernoff's bound is that of independent ones.
 #
 # What an assumption says of pairs depends on its rate. A test of pairs takes the probability, between those at the
-# assumed rate and at the observed one, that explains most: it stays valid, and a wrong rate alone is no dependence.
+# assumed rate and at the observed one, that fits the pairs best: the test stays valid, and does not take a wrong rate
+# for dependence.
 
 Found: TypeAlias = tuple[float, str]
 """A valid p-value of an observation, and the observation."""

@@ -247,8 +247,9 @@ class _Check:
         self._neighbours()
         self._judge_scales()
         self._successive_calls()
-        # Outputs of batches with other noise do not compare.
-        can_go_on = self.worst is not None and self.noisy.any() and "noise-scale" not in self.refuted
+        # Outputs of batches with other noise do not compare, whether or not counts refute that noise.
+        is_one_noise = not self._scales and "noise-scale" not in self.refuted
+        can_go_on = self.worst is not None and self.noisy.any() and is_one_noise
         if can_go_on:
             self._companions()
         if self._change_since(self._kept[0]) is not None:
@@ -258,7 +259,7 @@ class _Check:
                 "batch on which it failed; restore it after each call"
             )
             self.untested = {"noise-scale": told}
-        elif can_go_on and "noise-scale" not in self.refuted:
+        elif can_go_on:
             self._judge_noise()
 
     def _output(self, batch: Batch, coins: int) -> Output:
@@ -525,16 +526,15 @@ class _Check:
                 continue
             if "noise-scale" not in self.untested and self.layout.epsilons[span.start]:
                 pairs = [(x, y), (self._cycled(2), self._cycled(1))] if self._may_add else [(x, y)]  # sizes differ most
-                for one_batch, other_batch in pairs:
-                    if "noise-scale" not in self.refuted and (told := self._counted(one_batch, other_batch, span)):
-                        self.refute(
-                            "noise-scale", 1.0, f"the noise is another: {told}", one_batch, other_batch, span.start
-                        )
+                for pair in pairs:
+                    if "noise-scale" not in self.refuted and (shown := self._counted(*pair, span)):
+                        told = f"the noise depends on the data: {shown}"
+                        self.refute("noise-scale", 1.0, told, *pair, span.start)
             told = (
                 "the same coins give other noise on neighbours: the draws depend on the batch (dropout, augmentation, "
                 "shuffling, noise for each part), or the output is not the sum of noise and a function of the batch (a "
-                "step of Adam, clipping after the noise); draw the noise from a generator of its own, or return the "
-                "noisy gradient, and name what is computed from it in derived="
+                "step of Adam, clipping after the noise); return the noisy gradient and name what is computed from it "
+                "in derived=, or give the noise its own generator"
             )
             self._set_aside(span.start, told, x, y)
         return is_same
@@ -553,7 +553,7 @@ class _Check:
         self.twins = follow[stay], lead[stay], factors[stay]
 
     def _counted(self, x: Batch, y: Batch, span: slice) -> str:
-        """Return what counts of outputs on two batches refute; empty if nothing, or there is no claim.
+        """Return by how much counts of outputs on two batches exceed the claim; empty if they do not.
 
         The event is how far the output lies from a fixed point, the mean of other outputs.
         """

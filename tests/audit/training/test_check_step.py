@@ -439,13 +439,24 @@ def scaled_by_size(gradients, rng):
     return (1.05 if len(gradients) % 2 else 1.0) * rng.standard_t(3, size=2)
 
 
+def scaled_by_a_sign(gradients, rng):
+    """Noise that is 2% wider on some batches, and the same on most neighbours."""
+    is_wide = finite(gradients)[:, 0].sum() > 0.0
+    return clipped(finite(gradients)).sum(axis=0) + (2.04 if is_wide else 2.0) * rng.standard_t(9, gradients.shape[1])
+
+
 def divided_by_its_norm(gradients, rng):
     noisy = clipped(finite(gradients)).sum(axis=0) + 0.5 * noise(gradients, rng)
     return noisy / np.linalg.norm(noisy)
 
 
 @pytest.mark.parametrize(
-    ("step", "claim"), [(scaled_by_size, ApproxDP(6.0, 1e-6)), (divided_by_its_norm, GaussianDP(4.0))]
+    ("step", "claim"),
+    [
+        (scaled_by_size, ApproxDP(6.0, 1e-6)),
+        (divided_by_its_norm, GaussianDP(4.0)),
+        (scaled_by_a_sign, GaussianDP(4.0)),
+    ],
 )
 def test_other_noise_on_neighbours_refutes_no_claim_by_itself(step, claim):
     assert not check_step(step, GRADIENTS, claim=claim).is_refuted
