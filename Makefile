@@ -15,7 +15,7 @@ unexport PYTHONDONTWRITEBYTECODE
 SOURCES := pyproject.toml docs/package-page.md LICENSE py.typed __init__.py __main__.py \
 	$(shell find audit mechanisms experiments reports -name '*.py' -o -name '*.j2' -o -name '*.js')
 
-.PHONY: audit test types doctests evidence test-diffprivlib test-jax-privacy test-torch docs clean
+.PHONY: audit test types pytest doctests evidence test-diffprivlib test-jax-privacy test-torch test-accountants test-sql test-federated docs clean
 
 audit: $(VENV)/installed
 	$(BIN)/dpaudit run
@@ -26,7 +26,10 @@ SOURCE := $(CURDIR)/$(VENV)/source
 test: $(VENV)/installed-test $(VENV)/source
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(MAKE) --jobs 2 types doctests
+	$(MAKE) --jobs 2 types pytest
+
+# The type checker needs twice the time of the doctests, and one core.
+pytest: doctests
 	PYTHONPATH=$(SOURCE) $(BIN)/pytest tests --numprocesses 2 --dist worksteal --ignore tests/experiments/benchmarks \
 		--ignore tests/mechanisms/adapters/answering_program.py
 
@@ -62,6 +65,24 @@ test-torch: | $(VENV)/source
 	$(VENV)-torch/bin/pip install $(QUIETLY) --no-compile '.[test,torch,jax-privacy]' opacus
 	PYTHONPATH=$(SOURCE) $(VENV)-torch/bin/pytest tests/audit/training tests/mechanisms/adapters/test_torch.py -m ''
 
+# Accountants of other libraries, of which Opacus needs torch.
+test-accountants: | $(VENV)/source
+	$(PYTHON) -m venv $(VENV)-accountants
+	$(VENV)-accountants/bin/pip install $(QUIETLY) --no-compile '.[test,accountants]'
+	PYTHONPATH=$(SOURCE) $(VENV)-accountants/bin/pytest tests/mechanisms/adapters/test_accountants.py
+
+# SmartNoise SQL needs an older OpenDP, and Qrlew an older numpy.
+test-sql: | $(VENV)/source
+	$(PYTHON) -m venv $(VENV)-sql
+	$(VENV)-sql/bin/pip install $(QUIETLY) --no-compile '.[all,smartnoise-sql,pyqrlew]' pytest hypothesis
+	PYTHONPATH=$(SOURCE) $(VENV)-sql/bin/pytest tests/mechanisms/adapters/test_smartnoise_sql.py tests/experiments/library_suites/test_qrlew.py
+
+# Flower and NVIDIA FLARE bring servers along, with pinned versions of what these need.
+test-federated: | $(VENV)/source
+	$(PYTHON) -m venv $(VENV)-federated
+	$(VENV)-federated/bin/pip install $(QUIETLY) --no-compile '.[all,flwr,nvflare]' 'pytest>=8.2' 'hypothesis>=6.150'
+	PYTHONPATH=$(SOURCE) $(VENV)-federated/bin/pytest tests/experiments/library_suites/test_federated.py
+
 docs: $(VENV)/installed-test $(VENV)/source
 	PYTHONPATH=$(SOURCE) $(BIN)/mkdocs build --strict
 	PYTHONPATH=$(SOURCE) $(BIN)/pytest tests/test_docs.py tests/test_docs_search.py -m site
@@ -93,4 +114,4 @@ $(VENV)/source:
 	ln -sfn ../.. $@/dpaudit
 
 clean:
-	rm -rf $(VENV) $(VENV)-diffprivlib $(VENV)-jax-privacy $(VENV)-torch build dpaudit.egg-info .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) $(VENV)-* build dpaudit.egg-info .mypy_cache .ruff_cache .pytest_cache

@@ -12,6 +12,7 @@ from dpaudit.audit.replay.registered import register_primitives
 from dpaudit.audit.results.result import show_with
 
 if TYPE_CHECKING:
+    from . import accountants as accountants
     from . import adapters as adapters
     from . import claims as claims
     from . import counts as counts
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from .audit.claims.claim import ApproxDP, GaussianDP, PureDP
     from .audit.claims.privacy_profile import PrivacyProfile, TradeOffCurve
     from .audit.claims.renyi import RenyiDP, ZeroConcentratedDP
-    from .audit.datasets.adjacency import AddRemove, Local, Replace, UserLevel
+    from .audit.datasets.adjacency import AddRemove, Local, Replace, UserLevel, ZeroOut
     from .audit.datasets.domains import Answers, Rows, Values
     from .audit.datasets.tables import Tables
     from .audit.distribution_checks.check_noise import check_noise
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from .audit.settings import settings
 
 _NAME = "dpaudit"
-_MODULES = ("adapters", "claims", "counts", "domains", "errors", "exact", "noise", "results", "training")
+_MODULES = ("accountants", "adapters", "claims", "counts", "domains", "errors", "exact", "noise", "results", "training")
 _WHERE = {
     name: module
     for module, names in {
@@ -53,7 +54,7 @@ _WHERE = {
         "claims.claim": "ApproxDP GaussianDP PureDP",
         "claims.privacy_profile": "PrivacyProfile TradeOffCurve",
         "claims.renyi": "RenyiDP ZeroConcentratedDP",
-        "datasets.adjacency": "AddRemove Local Replace UserLevel",
+        "datasets.adjacency": "AddRemove Local Replace UserLevel ZeroOut",
         "datasets.domains": "Answers Rows Values",
         "datasets.tables": "Tables",
         "distribution_checks.check_noise": "check_noise",
@@ -78,7 +79,7 @@ __all__ = [
     "check_canaries", "plan_canaries", "replay", "noise_primitive", "public", "epsilon_lower", "save", "load",
     "settings",
     "PureDP", "ApproxDP", "GaussianDP", "RenyiDP", "ZeroConcentratedDP", "PrivacyProfile", "TradeOffCurve",
-    "AddRemove", "Replace", "Local", "UserLevel", "Rows", "Values", "Answers", "Tables",
+    "AddRemove", "Replace", "ZeroOut", "Local", "UserLevel", "Rows", "Values", "Answers", "Tables",
     "Verdict", "AuditError", "RefutedError",
 ]  # fmt: skip
 

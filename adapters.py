@@ -8,8 +8,11 @@ DiffprivlibMechanism   a mechanism of diffprivlib that draws blocks of runs
 DiffprivlibTool        a tool or model of diffprivlib that is run once at a time
 from_pydp              an algorithm of PyDP
 PyDPMechanism          what it returns: blocks of runs, with the claim of the algorithm
+from_smartnoise_sql    a query of SmartNoise SQL, or several of which a search chooses
+SmartNoiseQuery        what it returns: runs of the queries, with the cost that the engine states
 claim_from_event       the claim of an event of dp_accounting
 pld_from_replay        the privacy loss distribution of the noise that a replay saw
+check_library_accountant  an accountant of another library, checked over a grid of compositions
 Program                a program in any language that reads a dataset and writes outputs
 """
 

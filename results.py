@@ -15,6 +15,8 @@ Point              one of these numbers
 CanaryResult       an audited training run
 CanaryPlan         what so many canaries can show
 CanaryGuesses      correct guesses by number of guesses
+attack_limits      what an audited pair means for an attacker: true positives, advantage, correct guesses, μ
+AttackLimit        one of these measures, with what was shown and what the claim allows
 SensitivityResult  the largest change of a query that was found
 ReplayResult       the lines that a replay examined
 ReplayVerdict      its verdicts
@@ -30,6 +32,7 @@ from .audit.guesses.canary_guesses import CanaryGuesses
 from .audit.health.findings import HealthCheck
 from .audit.records.suite import Entry, Suite
 from .audit.replay.replay_result import FindingKind, ReplayResult, ReplayVerdict
+from .audit.results.attack_limits import AttackLimit, attack_limits
 from .audit.results.audit_result import AuditResult, FixedSizeResult, InterimAnalysis, Pair, SequentialResult
 from .audit.results.bin_result import BinCounts
 from .audit.results.canary_result import CanaryResult
@@ -56,6 +59,8 @@ __all__ = [
     "CanaryResult",
     "CanaryPlan",
     "CanaryGuesses",
+    "attack_limits",
+    "AttackLimit",
     "SensitivityResult",
     "ReplayResult",
     "ReplayVerdict",

@@ -52,6 +52,8 @@ class Stream(enum.Enum):
     """The audits of simpler pairs than the refuted one, numbered in turn."""
     BATCH_SAMPLER = (9, 0)
     """The runs of a batch sampler that is checked, numbered in turn."""
+    REQUESTS = (10, 0)
+    """The requests to a privacy filter that is checked."""
     EXAMPLES = (3, 0)
     """The examples of a Hypothesis strategy."""
 

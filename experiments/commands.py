@@ -1,8 +1,4 @@
-"""``dpaudit run | list | suite``: experiments, and every public callable of an installed library.
-
-The names that the shell completes are kept here so that completion does not load the experiments; tests compare them
-with the experiments.
-"""
+"""``dpaudit run | list | suite``: experiments, and every public callable of an installed library."""
 
 from __future__ import annotations
 
@@ -24,50 +20,18 @@ from ..reports.cli.shared_options import Jobs, completion, environment_of_comman
 if TYPE_CHECKING:
     from .library_suites.run_plan import Outcome, SuiteRun
 
-EXPERIMENTS = (
-    *(f"E{number}" for number in range(1, 11)),
-    *(f"G{number}" for number in range(1, 4)),
-    *(f"R{number}" for number in range(1, 4)),
-    *(f"D{number}" for number in range(1, 9)),
-    *(f"L{number}" for number in range(1, 7)),
-    *(f"M{number}" for number in range(1, 10)),
-    "reference",
-    "all",
-)
-DOCUMENTS = ("reference", "exponential", "analytic-gaussian", "renyi", "definition", "laplace-composition", "named")
-REFERENCE_CASES = (
-    "laplace", "geometric", "gaussian-analytic", "gaussian-classical", "randomised-response",
-    "randomised-response-5", "exponential", "noisy-max-laplace", "noisy-max-exponential", "noisy-max-gumbel",
-    "laplace-half-noise", "laplace-scale-epsilon", "geometric-per-row", "geometric-squared-ratio",
-    "gaussian-variance", "gaussian-classical-at-10", "randomised-response-lies", "randomised-response-binary-odds",
-    "exponential-missing-2", "noisy-max-missing-2", "noisy-max-value",
-)  # fmt: skip
-LIBRARIES = ("opendp", "diffprivlib", "pydp", "pipeline-dp")
+LIBRARIES = ("opendp", "diffprivlib", "pydp", "pipeline-dp", "flwr", "nvflare", "smartnoise-sql", "pyqrlew")
 """Libraries that have suites."""
 
-Names = Annotated[
-    list[str] | None,
-    typer.Argument(
-        help="Ids such as E2, names of cases, or all.",
-        show_default=False,
-        autocompletion=completion((*EXPERIMENTS, *REFERENCE_CASES)),
-    ),
-]
-Documents = Annotated[
-    list[str] | None, optional("Select all experiments of a document.", "--document", complete=DOCUMENTS)
-]
+Names = Annotated[list[str] | None, typer.Argument(help="Ids such as E2, names of cases, or all.", show_default=False)]
 RunsOfCases = Annotated[int | None, whole("Runs per dataset; by default the number of each case.", show_default=False)]
 
 
 def run(
     names: Names = None,
-    document: Documents = None,
     runs: RunsOfCases = None,
     alpha: Annotated[
         float | None, typer.Option(help="Allowed false-alarm probability of each case.", show_default="1e-05")
-    ] = None,
-    budget: Annotated[
-        float | None, optional("Allowed family-wise error, split equally among the cases; replaces --alpha.")
     ] = None,
     seed: Annotated[
         int | None, whole("Random seed; results do not depend on the number of workers.", show_default="0")
@@ -87,7 +51,6 @@ def run(
 
     Example: `dpaudit run E2 D7`
     """
-    from ..audit.inference.multiplicity import split_budget
     from ..reports.cli.interruption import Begun, interruptible, store_for, telling_what_is_kept
     from ..reports.plain_text import require_for_html
     from .suite.run_suite import chosen_experiments, run_experiments
@@ -99,16 +62,12 @@ def run(
     way_on = f"`dpaudit run --resume {out}` continues"
     earlier = None if resume else earlier_title(out)
     with store_for(out, "run", is_resumed=resume is not None) as store:
-        begun = Begun.noted(
-            store, names=names or None, document=document or None, runs=runs, alpha=alpha, budget=budget, seed=seed
-        )
-        chosen, of_each = chosen_experiments(begun.names or None, begun.document or None), begun.alpha
-        if begun.budget is not None:
-            of_each = split_budget(begun.budget, [case.name for each in chosen for case in each.cases]).shares[0][1]
+        begun = Begun.noted(store, names=names or None, runs=runs, alpha=alpha, seed=seed)
+        chosen = chosen_experiments(begun.names)
         with telling_what_is_kept(store, f"--resume {out}"), interruptible(way_on):
             suite = run_experiments(
                 chosen,
-                alpha=of_each,
+                alpha=begun.alpha,
                 seed=begun.seed,
                 runs=begun.runs,
                 jobs=jobs,
@@ -129,15 +88,15 @@ def run(
     raise typer.Exit(0 if suite.is_met else 1)
 
 
-def list_experiments(names: Names = None, document: Documents = None) -> None:
+def list_experiments(names: Names = None) -> None:
     """Show the experiments and their statements; experiments named by id, or `all`, are shown with their cases.
 
     Example: `dpaudit list E2`
     """
     from .suite.run_suite import all_experiments, chosen_experiments, details, overview
 
-    if names or document:
-        console().print(*details(chosen_experiments(names, document)), sep="\n")
+    if names:
+        console().print(*details(chosen_experiments(names)), sep="\n")
     else:
         console().print(overview(all_experiments()))
         console().print("`dpaudit list E2` shows the cases of E2, `dpaudit run E2` runs them.")

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, TypeAlias
 import numpy as np
 
 from ..audit.claims.claim import check_number
-from ..audit.datasets.adjacency import AddRemove, Adjacency, Replace
+from ..audit.datasets.adjacency import AddRemove, Adjacency, Replace, ZeroOut
 from ..audit.datasets.rows import rows_of
 from ..audit.errors import AuditError, ClaimError, DatasetError, OptionError
 from .noise_samplers import Floats, Integers
@@ -253,7 +253,7 @@ def query_sensitivity(
     max_rows, min_rows : int
         Sizes of the datasets, 0 ≤ min_rows ≤ max_rows. Raise `min_rows` for a query that has no answer on few rows, or
         that changes less on many, such as a mean.
-    adjacency : AddRemove or Replace
+    adjacency : AddRemove, Replace or ZeroOut
     norm : {"l1", "l2", "linf"}
         Norm of the difference: "l1" for Laplace noise, "l2" for Gaussian noise.
 
@@ -281,11 +281,12 @@ def query_sensitivity(
         )
     # Neighbours are a shared core with and without a row, or a core with one of two rows.
     core_sizes = range(min_rows, max_rows) if is_growth else range(max(min_rows, 1) - 1, max_rows)
-    if not is_growth and len(rows) == 1:
+    nulls = [adjacency.row_like(rows[0])] if isinstance(adjacency, ZeroOut) else []
+    if not (is_growth or nulls) and len(rows) == 1:
         raise OptionError(
             "a domain of one row leaves nothing to replace the row by; give two rows or more.", domain=rows
         )
-    n_pairs = _count(rows, core_sizes) * (len(rows) if is_growth else math.comb(len(rows), 2))
+    n_pairs = _count(rows, core_sizes) * (len(rows) if is_growth or nulls else math.comb(len(rows), 2))
     if not 0 < n_pairs <= _MAX_PAIRS:
         raise OptionError(
             f"a domain of {len(rows)} and datasets of {min_rows} to {max_rows} rows make {n_pairs:,} pairs of "
@@ -294,8 +295,9 @@ def query_sensitivity(
         )
     largest = 0.0
     for core in chain.from_iterable(combinations_with_replacement(rows, size) for size in core_sizes):
-        answers = _answers(query, [[*core, row] for row in rows] + [[*core]] * is_growth)
-        for start in answers[-1:] if is_growth else answers:
+        other = [[*core]] * is_growth + [[*core, null] for null in nulls]
+        answers = _answers(query, [[*core, row] for row in rows] + other)
+        for start in answers[-1:] if other else answers:
             largest = max(largest, float(np.linalg.norm(answers - start, _ORDERS[norm], axis=1).max()))
     return largest
 

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from ..audit.claims.claim import GroupClaim
 from ..audit.extras import require
 from ..audit.health.findings import HealthCheck
-from ..audit.printing import counted, rounded_down, verdict_text
+from ..audit.printing import confidence, counted, rounded_down, verdict_text
 from ..audit.records.suite import Checked, Entry, SideCheck, Suite, seconds
+from ..audit.results.attack_limits import attack_limits, attack_limits_of_profile
 from ..audit.results.audit_result import AuditResult, SequentialResult
 from ..audit.results.canary_result import CanaryResult
 from ..audit.results.result import Result
@@ -439,6 +440,33 @@ def table(suite: Suite) -> Table:
             Text(expectation(entry), style="" if entry.is_met else "bold red"),
         )
     return drawn
+
+
+# What an audit says of an attacker who guesses from which dataset an output came.
+
+
+def attack_table(found: Checked | SideCheck) -> list[tuple[str, str, str]]:
+    """Headings, and then the measures of attacks with what was shown and what is allowed; empty without any."""
+    if isinstance(found, SideCheck):
+        if found.exact is None:
+            return []
+        measures, shown, allowed = attack_limits_of_profile(found.exact.curve), "certainly", "certainly"
+    elif isinstance(found, StatementResult):
+        return []
+    else:
+        measures, shown, allowed = attack_limits(found), f"shown, {confidence(found.alpha)}", "if the claim holds"
+    rows, told = [("guesses of the dataset from one output", shown, allowed)], set[str]()
+    for each in measures:
+        shown, allowed = ("—" if cell in told else cell for cell in (each.shown, each.allowed))
+        rows.append((each.name, shown, allowed))
+        told |= {cell for cell in (shown, allowed) if cell.startswith("— ")}
+    return rows
+
+
+def attack_lines(found: Checked | SideCheck) -> list[str]:
+    """The rows of `attack_table` as a line each, with the heading of the last column."""
+    headings, *rows = attack_table(found) or [("", "", "")]
+    return [f"{name} {shown}, {headings[2]} {allowed}" for name, shown, allowed in rows]
 
 
 # What weakens the verdict of an audit: reasons for a person to read it before a program acts on it.

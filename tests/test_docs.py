@@ -87,8 +87,7 @@ def test_the_site_is_whole():
             defined = getattr(getattr(importlib.import_module(module), name), "__module__", module)
             assert {f"{module}.{name}", f"{defined}.{name}"} & shown, f"{module}.{name} is in no page of the reference"
     assert re.search(
-        r'Proofs: <a href="\.\./proofs/joint-test\.html">.+?</a>, <a',
-        texts[SITE / "reference" / "inference.html"],
+        r'Proofs: <a href="\.\./proofs/joint-test\.html">.+?</a>, <a', texts[SITE / "reference" / "inference.html"]
     )
     commands = texts[SITE / "reference" / "command-line.html"]
     assert all(f"dpaudit {name}" in commands for name in get_command(app).commands)

@@ -14,10 +14,10 @@ from numpydoc.validate import validate
 
 import dpaudit
 
-ROOTS = ("adapters", "claims", "counts", "domains", "errors", "exact", "noise", "results", "training")
+ROOTS = ("accountants", "adapters", "claims", "counts", "domains", "errors", "exact", "noise", "results", "training")
 TOP_LEVEL = [name for name in dpaudit.__all__ if inspect.isfunction(getattr(dpaudit, name))]
 OFF = {
-    "ES01",  # an extended summary: most names need no second paragraph
+    "ES01"  # an extended summary: most names need no second paragraph
 }
 OFF_BELOW = {
     "SA01",  # "See Also" of a method is that of its class; the names beside a class are in its module's docstring

@@ -22,7 +22,7 @@ SUBPACKAGES = [
     "audit.progress", "audit.claims", "audit.events", "audit.datasets", "audit.inference", "audit.guesses",
     "audit.power", "audit.portfolio", "audit.sampling", "audit.health", "audit.results", "audit.records",
     "audit.store", "audit.replay", "audit.exact", "audit.procedures", "audit.canaries", "audit.search",
-    "audit.sensitivity", "audit.distribution_checks", "audit.training",
+    "audit.sensitivity", "audit.distribution_checks", "audit.training", "audit.accounting",
     "mechanisms.noise_samplers", "mechanisms.queries", "mechanisms.distributions",
     "mechanisms.noise", "mechanisms.selection", "mechanisms.local", "mechanisms.composition",
     "mechanisms.aggregates", "mechanisms.synthetic", "mechanisms.faulty.flaw", "mechanisms.faulty.calibration",
@@ -30,23 +30,28 @@ SUBPACKAGES = [
     "mechanisms.faulty.composition", "mechanisms.faulty.synthetic", "mechanisms.faulty", "mechanisms.adapters",
     "mechanisms.training", "mechanisms.faulty.training", "reports.plain_text", "reports.figures", "reports.pages",
     "reports.formats", "reports.pytest_plugin", "reports.cli", "experiments.cases", "experiments.statements",
-    "experiments.documents", "experiments.suite", "experiments.catalogue", "experiments.published.google_cases",
-    "experiments.published", "experiments.libraries", "experiments.library_suites", "experiments.commands",
-    "experiments.benchmarks",
+    "experiments.documents", "experiments.suite", "experiments.catalogue", "experiments.published",
+    "experiments.libraries", "experiments.library_suites", "experiments.commands", "experiments.benchmarks",
 ]  # fmt: skip
 """Files and folders in their order: each imports from those before it, and from itself."""
 APART = {("audit.portfolio", "audit.sampling"), ("audit.search", "audit.distribution_checks")}
 """Neighbours in the order that do not import each other either."""
 
 
-def imported(source: str, package: tuple[str, ...]) -> set[tuple[str, ...]]:
+@functools.cache
+def parsed(path: Path) -> ast.Module:
+    """A module, which all tests of it parse once."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def imported(source: ast.Module, package: tuple[str, ...]) -> set[tuple[str, ...]]:
     """Modules of the project that a source imports, anywhere in it, as paths from the root of the package.
 
     `package` is the folder of the importing file, from the root. Names imported from a module are given with it, as
     they may be modules themselves; TYPE_CHECKING blocks count like any other.
     """
     found = set()
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(source):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 parts = tuple(alias.name.split("."))
@@ -101,10 +106,7 @@ MODULES = {
 @functools.cache
 def names_of_modules() -> dict[tuple[str, ...], set[tuple[str, ...]]]:
     """What each module imports; every process that collects tests would parse all sources for a constant."""
-    return {
-        module: imported(path.read_text(encoding="utf-8"), path.relative_to(ROOT).parts[:-1])
-        for module, path in MODULES.items()
-    }
+    return {module: imported(parsed(path), path.relative_to(ROOT).parts[:-1]) for module, path in MODULES.items()}
 
 
 def test_imports_follow_the_order_of_subpackages():
@@ -144,14 +146,14 @@ def test_no_private_name_leaves_its_module():
 def test_every_room_says_what_it_is_for():
     for path in FILES:
         if path.name == "__init__.py":
-            assert "." in (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""), path
+            assert "." in (ast.get_docstring(parsed(path)) or ""), path
 
 
 def test_the_public_names_of_a_room_are_in_it():
     """A subpackage's docstring lists them: importing them there would load all of it for every part."""
     named = 0
     for path in FILES:
-        text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+        text = ast.get_docstring(parsed(path)) or ""
         if path.name == "__init__.py" and "Public names: " in text:
             held = "".join(part.read_text(encoding="utf-8") for part in path.parent.glob("*.py") if part != path)
             for name in re.findall(r"`(\w+)`", text.partition("Public names: ")[2]):
@@ -189,7 +191,7 @@ def parts(sources: dict[tuple[str, ...], str], imports: dict[tuple[str, ...], se
         ):
             continue
         at_once = [node for node in ast.parse(sources[importer]).body if isinstance(node, ast.ImportFrom)]
-        names = imported(ast.unparse(ast.Module(at_once, [])), importer[:-1])
+        names = imported(ast.Module(at_once, []), importer[:-1])
         fits = source.count("\n") + sources[importer].count("\n") <= MOST_LINES
         if fits and module in names | {name[:-1] for name in names}:
             found.append(f"{'.'.join(module)} is a part of {'.'.join(importer)}")
@@ -269,7 +271,7 @@ def test_the_library_states_the_error_probability_of_every_test():
     calls = [
         (path, node)
         for path in FILES
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in ast.walk(parsed(path))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in tests
     ]
     assert len(calls) > 8

@@ -72,8 +72,10 @@ def built(tmp_path_factory) -> tuple[Path, Path]:
     for name in project():
         (source / name).parent.mkdir(parents=True, exist_ok=True)
         (source / name).write_bytes((ROOT / name).read_bytes())
-    pip = ("-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--no-compile")
-    done(*pip, "--target", str(backend), *METADATA["build-system"]["requires"])
+    uv, requires = ROOT / ".venv" / "uv", METADATA["build-system"]["requires"]  # in a sixth of pip's time
+    pip = ("uv", "pip") if uv.is_dir() else ("pip", "--disable-pip-version-check")
+    options = ("--quiet", "--no-compile", "--target", str(backend))
+    done("-m", *pip, "install", *options, *requires, env=os.environ | {"PYTHONPATH": str(uv)})
     env = os.environ | {"PYTHONPATH": str(backend)}
     done("-c", BACKEND.format("sdist"), str(folder), cwd=source, env=env)
     (sdist,) = folder.glob("*.tar.gz")

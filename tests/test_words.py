@@ -6,8 +6,8 @@ Each pattern has a plainer word next to it.
 from __future__ import annotations
 
 import ast
+import functools
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -63,15 +63,25 @@ def prose(page: Path) -> str:
     return "\n\n".join(" ".join(part.split()) for part in text.split("\n\n"))
 
 
-def spoken(path: Path) -> Iterator[tuple[int, str]]:
+@functools.cache
+def texts(path: Path) -> list[ast.Constant | ast.JoinedStr]:
+    """The texts in a module, with and without values; each module is parsed once for all tests."""
+    nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    return [node for node in nodes if isinstance(node, ast.JoinedStr) or isinstance(getattr(node, "value", None), str)]
+
+
+@functools.cache
+def spoken(path: Path) -> list[tuple[int, str]]:
     """Docstrings and texts of messages in a module, with their lines."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
+    found = []
+    for node in texts(path):
+        if isinstance(node, ast.Constant) and " " in node.value:
             if re.search(r"[a-z]: ?[^;{}. ]+[^;{}.]*;[a-z-]+:|\{[a-z-]+:", node.value):
                 continue  # a style sheet
             said = re.sub(r"\bReferences\n.*", "", node.value, flags=re.DOTALL)  # titles, as they were printed
             text = re.sub(r"``?[^`]*``?|>>> .*|\"[^\"\n]*\"", " ", said)
-            yield node.lineno, "\n\n".join(" ".join(part.split()) for part in text.split("\n\n"))
+            found.append((node.lineno, "\n\n".join(" ".join(part.split()) for part in text.split("\n\n"))))
+    return found
 
 
 def test_pages_use_plain_words():
@@ -198,8 +208,7 @@ def test_troubles_are_named_as_they_are_printed():
         else str(node.value)
         for folder in TOP_LEVEL
         for path in (ROOT / folder).rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, (ast.JoinedStr, ast.Constant))
+        for node in texts(path)
     )
     tables = TROUBLES.partition("## pytest")[0]
     printed = [

@@ -16,7 +16,7 @@ from scipy.special import bdtr, bdtrc
 
 from ..claims.claim import Claim, claim_at
 from ..clock import now
-from ..datasets.adjacency import AddRemove, Adjacency, Replace
+from ..datasets.adjacency import AddRemove, Adjacency, Replace, ZeroOut
 from ..errors import OptionError
 from ..guesses.canary_guesses import FEWEST, CanaryGuesses, Guess
 from ..guesses.guess_bets import guess_numbers
@@ -250,7 +250,7 @@ def check_canaries(
     alpha: float = 0.05,
     probability: float = 0.5,
     inclusion: Inclusion | None = None,
-    adjacency: Literal["add-remove", "replace"] | Adjacency | None = None,
+    adjacency: Literal["add-remove", "replace", "zero-out"] | Adjacency | None = None,
     guess: Guess | None = None,
     method: Literal["auto", "betting", "counts", "steinke", "f-dp"] = "auto",
     guesses: int | Sequence[int] | None = None,
@@ -283,9 +283,9 @@ def check_canaries(
     inclusion : {"independent", "fixed"}, optional
         "fixed" for a random split into fixed numbers of canaries in and out. Such canaries are paired at random, and
         the claim must be for replaced rows. By default independent, but not if exactly the expected number is in.
-    adjacency : {"add-remove", "replace"}, AddRemove or Replace, optional
+    adjacency : {"add-remove", "replace", "zero-out"}, AddRemove, Replace or ZeroOut, optional
         Neighbours of the claim; by default "add-remove" with independent inclusion bits. Independent inclusion bits
-        that choose between two versions of a canary make "replace".
+        that choose between two versions of a canary make "replace", between it and a null record "zero-out".
     guess : {"both", "in", "out"}, optional
         What is guessed: by default both for a `probability` of 0.5 and claims that are the same in both directions,
         else "in".
@@ -427,11 +427,12 @@ def _needed(claim: Claim, excess: float, **options: Any) -> int | None:
 
 
 def _adjacency(adjacency: Any, inclusion: Inclusion) -> str:
-    if isinstance(adjacency, Adjacency):
-        adjacency = {AddRemove(): "add-remove", Replace(): "replace"}.get(adjacency, adjacency)
-    if adjacency is not None and not (isinstance(adjacency, str) and adjacency in ("add-remove", "replace")):
+    named = {AddRemove: "add-remove", Replace: "replace", ZeroOut: "zero-out"}
+    adjacency = named.get(type(adjacency), adjacency)
+    if adjacency is not None and not (isinstance(adjacency, str) and adjacency in named.values()):
         raise OptionError(
-            f'adjacency={shorten(adjacency)} is unknown; use "add-remove" or "replace".', adjacency=adjacency
+            f'adjacency={shorten(adjacency)} is unknown; use "add-remove", "replace" or "zero-out".',
+            adjacency=adjacency,
         )
     if inclusion == "fixed" and adjacency != "replace":
         raise OptionError(

@@ -1,5 +1,5 @@
 """Datasets: their rows, adjacency relations, and the domains from which a search draws pairs.
 
-Public names: `AddRemove`, `Adjacency`, `Local`, `Replace`, `UserLevel`, `Within`, `EdgeNeighbours`, `NodeNeighbours`,
-`Answers`, `Domain`, `Graphs`, `Rows`, `Values`.
+Public names: `AddRemove`, `Adjacency`, `Local`, `Replace`, `UserLevel`, `Within`, `ZeroOut`, `EdgeNeighbours`,
+`NodeNeighbours`, `Answers`, `Domain`, `Graphs`, `Rows`, `Values`.
 """

@@ -6,19 +6,20 @@ import math
 import re
 from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
-from collections.abc import Hashable
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Final, Literal
 
 import numpy as np
 
-from ..errors import AdjacencyError, OptionError
+from ..errors import AdjacencyError, DatasetError, OptionError
 from ..events.outputs import outcome_key
-from ..options import as_number, is_whole
-from ..printing import did_you_mean, shorten
+from ..options import as_number, check_fields, is_whole
+from ..printing import counted, did_you_mean, shorten
 from .contents import distance_of
 from .description import difference, edges_of, entry_difference, nodes_of
 from .rows import (
+    UNKNOWN,
     as_numpy,
     as_rows,
     columns_by_name,
@@ -26,9 +27,15 @@ from .rows import (
     is_column_of_rows,
     is_frame,
     is_graph,
+    is_missing,
+    row_key,
+    row_keys,
+    row_list,
     rows_apart,
-    rows_of,
+    rows_between,
+    rows_only,
     symmetric_difference,
+    tables_of,
     without_common_ends,
 )
 
@@ -95,12 +102,50 @@ def on_tuples(dataset: Any) -> str:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class AddRemove(Adjacency):
+@dataclass(frozen=True, slots=True, repr=False)
+class RowAdjacency(Adjacency):
+    """A relation between collections of rows, or between dictionaries of several of them."""
+
+    tables: bool | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        check_fields(self, AdjacencyError)
+
+    def __repr__(self) -> str:
+        given = sorted(fields(self), key=lambda each: bool(each.kw_only))
+        said = ((each.name, getattr(self, each.name)) for each in given if getattr(self, each.name) is not each.default)
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in said)})"
+
+    def distance(self, x: Any, y: Any) -> float:
+        pairs = tables_of(x, y, self.tables)
+        return math.inf if pairs is None else float(self._between(pairs))
+
+    def difference(self, x: Any, y: Any) -> str:
+        return difference(x, y, self.tables)
+
+    def _between(self, pairs: dict[Any, tuple[Any, Any]]) -> float:
+        """Return the distance of datasets of these tables."""
+        return sum(self._apart(*pair) for pair in pairs.values())
+
+    def _apart(self, x: Any, y: Any) -> float:
+        """Return the distance of two tables, which are compared alone."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class AddRemove(RowAdjacency):
     """Datasets that differ by one row added or removed; the distance is the size of the symmetric difference.
 
     Datasets are compared as multisets, so the order of rows does not matter. A tuple of arrays of one length, such as
     features and labels (X, y), is a table with one column for each array; in a list of arrays, each array is a row.
+
+    Parameters
+    ----------
+    tables : bool, optional
+        Whether a dictionary holds several tables (True), of which one has a row more, or the columns of one table
+        (False). By default it holds tables if all its values are data frames or lists of dictionaries.
+    ordered : bool
+        Whether rows are compared in their order: the distance is the fewest insertions and deletions of a row.
 
     See Also
     --------
@@ -109,29 +154,57 @@ class AddRemove(Adjacency):
 
     References
     ----------
-    Dwork & Roth (2014), Section 2.3: ‖x − y‖₁ of the histograms.
+    Dwork & Roth (2014), Section 2.3: ‖x − y‖₁ of the histograms. Crochemore et al. (2001), A fast and practical
+    bit-vector algorithm for the longest common subsequence problem.
 
     Examples
     --------
     >>> from dpaudit import AddRemove
     >>> AddRemove().distance([1, 2, 3], [3, 1])
     1.0
+    >>> AddRemove(tables=True).distance({"a": [1, 2], "b": [5]}, {"a": [1], "b": [5]})
+    1.0
+    >>> AddRemove().distance([1, 2], [2, 1]), AddRemove(ordered=True).distance([1, 2], [2, 1])
+    (0.0, 2.0)
     """
 
-    words: ClassVar[str] = "add/remove one row"
+    ordered: bool = field(default=False, kw_only=True)
+
     unit: ClassVar[str] = "one row"
 
-    def distance(self, x: Any, y: Any) -> float:
-        return float(sum(rows_apart(x, y)))
+    def __str__(self) -> str:
+        return "insert/delete one row, in order" if self.ordered else "add/remove one row"
+
+    def _apart(self, x: Any, y: Any) -> float:
+        return _edits(*rows_between(x, y, row_keys)) if self.ordered else sum(rows_apart(x, y))
 
 
-@dataclass(frozen=True, slots=True)
-class Replace(Adjacency):
+def _edits(a: Sequence[Any], b: Sequence[Any]) -> int:
+    """Return the fewest insertions and deletions that turn `a` into `b`: all rows but a longest common subsequence."""
+    places, free = defaultdict[Any, int](int), (1 << len(a)) - 1
+    for place, row in enumerate(a):
+        places[row] |= 1 << place
+    for row in b:  # the zeros of `free` are the ends of a longest common subsequence so far
+        matched = free & places.get(row, 0)
+        free = (free + matched) | (free - matched)
+    return len(b) - len(a) + 2 * (free & ((1 << len(a)) - 1)).bit_count()
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Replace(RowAdjacency):
     """Datasets of equal size that differ in one row; the distance is the number of rows to replace.
+
+    Parameters
+    ----------
+    tables : bool, optional
+        Whether a dictionary holds several tables, as in `AddRemove`; each keeps its size.
+    ordered : bool
+        Whether rows are compared in their order: the distance is the number of places that differ.
 
     See Also
     --------
     AddRemove : One row more or fewer.
+    ZeroOut : Replacement by a null record.
     Local : Replacement of the only value.
 
     Examples
@@ -141,22 +214,142 @@ class Replace(Adjacency):
     (1.0, 2.0)
     """
 
-    words: ClassVar[str] = "replace one row"
+    ordered: bool = field(default=False, kw_only=True)
+
     unit: ClassVar[str] = "the contents of one row"
 
-    def distance(self, x: Any, y: Any) -> float:
-        only_x, only_y = rows_apart(x, y)
-        return float(only_x) if only_x == only_y else math.inf
+    def __str__(self) -> str:
+        return "replace one row, in place" if self.ordered else "replace one row"
+
+    def _apart(self, x: Any, y: Any) -> float:
+        if self.ordered:
+            a, b = rows_between(x, y, row_keys)
+            places = zip(a, b, strict=False)
+            return (
+                math.inf
+                if len(a) != len(b)
+                else sum(self._steps([one], [other]) for one, other in places if one != other)
+            )
+        only_x, only_y = rows_only(x, y)
+        return self._steps([*only_x.elements()], [*only_y.elements()])
+
+    def _steps(self, only_x: list[Any], only_y: list[Any]) -> float:
+        """Return the number of steps from rows with these keys to as many others."""
+        return len(only_x) if len(only_x) == len(only_y) else math.inf
 
 
-@dataclass(frozen=True, slots=True)
-class UserLevel(Adjacency):
+@dataclass(frozen=True, slots=True, repr=False)
+class ZeroOut(Replace):
+    """Datasets of equal size, in one of which one record is replaced by a null record.
+
+    The distance is the number of records to replace by the null record, or to put in its place: a record that is
+    replaced by another one takes two such steps. It is the adjacency of many proofs of DP-SGD, and REPLACE_SPECIAL in
+    dp-accounting.
+
+    Parameters
+    ----------
+    null : object
+        The null record: a row as the datasets hold it, such as ``(0.0, 0.0)``, or a dictionary if rows are such. A
+        single number or text stands for rows in which every entry has this value, None for rows without values. In a
+        search, rows with texts need a text, None or a whole row.
+    tables, ordered : bool
+        As in `Replace`.
+
+    See Also
+    --------
+    Replace : Any other row in its place.
+    AddRemove : No row in its place, so the number of rows differs.
+
+    References
+    ----------
+    Kairouz et al. (2021), Practical and private (deep) learning without sampling or shuffling.
+    Ponomareva et al. (2023), How to DP-fy ML.
+
+    Examples
+    --------
+    >>> from dpaudit import ZeroOut
+    >>> ZeroOut().distance([(3.0, 1.0), (2.0, 2.0)], [(0.0, 0.0), (2.0, 2.0)])
+    1.0
+    >>> ZeroOut().distance([3.0, 2.0], [1.0, 2.0]), ZeroOut(null=None).distance([3.0, 2.0], [None, 2.0])
+    (2.0, 1.0)
+    """
+
+    null: Any = 0
+
+    def __post_init__(self) -> None:
+        RowAdjacency.__post_init__(self)
+        if isinstance(self.null, (np.ndarray, np.generic, list)):  # equal to others of the same numbers
+            held = self.null if isinstance(self.null, list) else self.null.tolist()
+            object.__setattr__(self, "null", tuple(held) if isinstance(held, list) else held)
+        try:
+            if not _leaves(row_key(self.null)):
+                raise DatasetError("it has no entries; pass null=0, null=None, or a row.")
+        except DatasetError as error:
+            raise AdjacencyError(f"null={shorten(self.null)} is not a record: {error}", null=self.null) from error
+
+    def __str__(self) -> str:
+        in_place = ", in place" if self.ordered else ""
+        return f"replace one row by the null record {shorten(self.null)}{in_place}"
+
+    def _apart(self, x: Any, y: Any) -> float:
+        if isinstance(self.null, dict):  # whose names a frame's rows lack
+            x, y = row_list(x), row_list(y)
+        elif isinstance(self.null, tuple) and not is_frame(x):  # whose entries are in the order of the rows' names
+            rows = (rows for rows in map(as_rows, (x, y)) if isinstance(rows, list) and rows)
+            named = self.row_like(next(rows, [None])[0])
+            return replace(self, null=named)._apart(x, y) if isinstance(named, dict) else Replace._apart(self, x, y)
+        return Replace._apart(self, x, y)
+
+    def _steps(self, only_x: list[Any], only_y: list[Any]) -> float:
+        if len(only_x) != len(only_y):
+            return math.inf
+        null = _leaves(row_key(self.null))
+        rows = map(_leaves, (*only_x, *only_y))
+        return sum(row != null and (len(null) > 1 or any(leaf != null[0] for leaf in row)) for row in rows)
+
+    def row_like(self, row: Any) -> Any:
+        """Return the null record in the form of a row."""
+        if isinstance(self.null, tuple) and isinstance(row, dict) and len(row) == len(self.null):
+            return dict(zip(row, self.null, strict=True))
+        if isinstance(self.null, (tuple, dict)):
+            return self.null
+        if isinstance(row, np.ndarray):
+            return np.full(row.shape, self.null, dtype=None if self.null is None else row.dtype)
+        if isinstance(row, (tuple, list)):
+            return type(row)(map(self.row_like, row))
+        if isinstance(row, str) and not (isinstance(self.null, str) or is_missing(self.null)):  # code for texts fails
+            raise OptionError(
+                f"null={shorten(self.null)} cannot take the place of a text; pass null=None, a text, or a whole row.",
+                null=self.null,
+            )
+        return {name: self.row_like(part) for name, part in row.items()} if isinstance(row, dict) else self.null
+
+
+def _leaves(key: Any) -> list[Any]:
+    """Return the entries in the key of a row, those of a dictionary by name; missing ones are all the same."""
+    if is_missing(key) or key is UNKNOWN:
+        return [UNKNOWN]
+    if isinstance(key, frozenset) and all(isinstance(part, tuple) and len(part) == 2 for part in key):
+        key = tuple(part for _, part in sorted(key, key=lambda entry: (len(str(entry[0])), str(entry[0]))))  # 2 < 10
+    return [leaf for part in key for leaf in _leaves(part)] if isinstance(key, tuple) else [key]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class UserLevel(RowAdjacency):
     """Datasets that differ by all rows of one user, added or removed; changing a user's rows takes two steps.
 
     Parameters
     ----------
-    user : str or int
-        Column (of a data frame), key (of dict rows) or position (in tuple rows and arrays) of the user.
+    user : str, int or mapping
+        Column (of a data frame), key (of dict rows) or position (in tuple rows and arrays) of the user. For a
+        dictionary of several tables, one name of all columns, or the column of each table by its name. The user owns
+        rows in all of these tables, linked by this key. Rows of other tables are nobody's and never differ. Rows
+        without a user (None, NaN) belong together, as if they were one user's.
+    tables : bool, optional
+        Whether a dictionary holds several tables, as in `AddRemove`; it does if `user` is a mapping.
+    changed_rows : "any" or int, optional
+        If given, the user stays and its rows change: "any" for any number of them, or the largest number of rows that
+        are replaced, added or removed, in all tables together. The users are the same in both datasets.
 
     See Also
     --------
@@ -167,62 +360,121 @@ class UserLevel(Adjacency):
     >>> from dpaudit import UserLevel
     >>> UserLevel(user=0).distance([("ann", 3), ("ann", 5), ("bob", 1)], [("bob", 1)])
     1.0
+    >>> x, y = [("ann", 3), ("ann", 5), ("bob", 1)], [("ann", 4), ("ann", 6), ("bob", 1)]
+    >>> UserLevel(0).distance(x, y), UserLevel(0, changed_rows="any").distance(x, y)
+    (2.0, 1.0)
+    >>> UserLevel(0, changed_rows=1).distance(x, y)
+    2.0
     """
 
-    user: str | int
+    user: str | int | Mapping[str, str | int]
+    changed_rows: Literal["any"] | int | None = field(default=None, kw_only=True)
 
-    unit: ClassVar[str] = "all rows of one user"
+    @property
+    def unit(self) -> str:  # type: ignore[override]  # of other relations it is one for all
+        """The rows of one user that a guarantee protects."""
+        is_any = self.changed_rows in (None, "any")
+        return "all rows of one user" if is_any else f"{counted(int(self.changed_rows or 0), 'row')} of one user"
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.user, str) or is_whole(self.user)):
+        RowAdjacency.__post_init__(self)
+        columns = list(self.user.values()) if isinstance(self.user, Mapping) else [self.user]
+        if not columns or not all(isinstance(column, str) or is_whole(column) for column in columns):
             raise AdjacencyError(
-                f"user={shorten(self.user)} is not a column; use its name, or its position in a row.", user=self.user
+                f"user={shorten(self.user)} is not a column; use its name, its position in a row, or a dictionary of "
+                "the columns by table.",
+                user=self.user,
             )
+        k = self.changed_rows
+        if not (k is None or (isinstance(k, str) and k == "any") or (is_whole(k) and k >= 1)):
+            raise AdjacencyError(
+                f'changed_rows={shorten(k)} is not a number of rows; use "any", or a whole number from 1 on.',
+                changed_rows=k,
+            )
+        if isinstance(self.user, Mapping):
+            object.__setattr__(self, "tables", True)
 
     def __str__(self) -> str:
-        return f"add/remove all rows of one user ({self.user})"
+        user = self.user
+        column = ", ".join(f"{table}.{name}" for table, name in user.items()) if isinstance(user, Mapping) else user
+        match self.changed_rows:
+            case None:
+                return f"add/remove all rows of one user ({column})"
+            case "any":
+                return f"change the rows of one user ({column})"
+            case k:
+                return f"change at most {counted(k, 'row')} of one user ({column})"
 
-    def distance(self, x: Any, y: Any) -> float:
-        x, y = as_rows(x), as_rows(y)
-        one_sided = set(self._users(x)) ^ set(self._users(y))
-        if not is_frame(x) or not is_frame(y) or list(x.columns) == list(y.columns):
-            x, y = without_common_ends(x, y)
-        a, b = self._by_user(x), self._by_user(y)
-        changed = [user for user in (a.keys() | b.keys()) - one_sided if rows_of(a[user]) != rows_of(b[user])]
-        return float(len(one_sided) + 2 * len(changed))
+    def _between(self, pairs: dict[Any, tuple[Any, Any]]) -> float:
+        moved, columns = Counter[Hashable](), self.columns_in(pairs)
+        users: tuple[set[Hashable], set[Hashable]] = set(), set()
+        for table, pair in pairs.items():
+            if (column := columns.get(table)) is None:
+                if any(rows_apart(*pair)):
+                    return math.inf
+                continue
+            a, b = map(as_rows, pair)
+            for side, rows in zip(users, (a, b), strict=True):
+                side.update(_users(rows, column))
+            if not is_frame(a) or not is_frame(b) or list(a.columns) == list(b.columns):
+                a, b = without_common_ends(a, b)
+            in_x, in_y = _by_user(a, column), _by_user(b, column)
+            for user in in_x.keys() | in_y.keys():
+                moved[user] += max(rows_apart(in_x[user], in_y[user]))
+        one_sided = users[0] ^ users[1]
+        changed = [rows for user, rows in moved.items() if rows and user not in one_sided]
+        match self.changed_rows:
+            case None:
+                return len(one_sided) + 2 * len(changed)
+            case "any":
+                return math.inf if one_sided else len(changed)
+            case k:
+                return math.inf if one_sided else sum(-(-rows // k) for rows in changed)
 
-    def _by_user(self, dataset: Any) -> defaultdict[Hashable, list[Any]]:
-        rows = dataset.to_dict("records") if is_frame(dataset) else dataset
-        found = defaultdict[Hashable, list[Any]](list)
-        for user, row in zip(self._users(dataset), rows, strict=True):
-            found[user].append(row)
-        return found
-
-    def _users(self, dataset: Any) -> list[Hashable]:
-        if is_frame(dataset) and self.user in dataset.columns:
-            return [self._key_of(user) for user in dataset[self.user].tolist()]
-        rows = dataset.to_dict("records") if is_frame(dataset) else dataset
-        return [self._key_of(self._user_of(row)) for row in rows]
-
-    def _key_of(self, user: Any) -> Hashable:
-        key: Hashable = outcome_key(user)
-        try:
-            hash(key)
-        except TypeError as error:
+    def columns_in(self, tables: Mapping[Any, Any]) -> dict[Any, str | int]:
+        """Return the column of the user in each table that has one."""
+        columns = dict(self.user) if isinstance(self.user, Mapping) else dict.fromkeys(tables, self.user)
+        if unknown := [name for name in columns if name not in tables]:
             raise AdjacencyError(
-                f"user={self.user!r} holds {shorten(user)}, which cannot identify a user; use a number or a string.",
+                f"user= names the table {unknown[0]!r}; the datasets have {shorten(list(tables))}, use these names.",
                 user=self.user,
-            ) from error
-        return key
+            )
+        return columns
 
-    def _user_of(self, row: Any) -> Any:
-        try:
-            return row[self.user]
-        except (KeyError, IndexError, TypeError) as error:
-            raise AdjacencyError(
-                f"user={self.user!r} is not in the row {shorten(row)}; name the column or position of the user.",
-                user=self.user,
-            ) from error
+
+def _by_user(dataset: Any, column: str | int) -> defaultdict[Hashable, list[Any]]:
+    found = defaultdict[Hashable, list[Any]](list)
+    for user, row in zip(_users(dataset, column), row_list(dataset), strict=True):
+        found[user].append(row)
+    return found
+
+
+def _users(dataset: Any, column: str | int) -> list[Hashable]:
+    is_column = is_frame(dataset) and column in dataset.columns
+    users = dataset[column].tolist() if is_column else [_user_of(row, column) for row in row_list(dataset)]
+    return [_key_of(user, column) for user in users]
+
+
+def _key_of(user: Any, column: str | int) -> Hashable:
+    key: Hashable = outcome_key(None if is_missing(user) else user)
+    try:
+        hash(key)
+    except TypeError as error:
+        raise AdjacencyError(
+            f"user={column!r} holds {shorten(user)}, which cannot identify a user; use a number or a string.",
+            user=column,
+        ) from error
+    return key
+
+
+def _user_of(row: Any, column: str | int) -> Any:
+    try:
+        return row[column]
+    except (KeyError, IndexError, TypeError) as error:
+        raise AdjacencyError(
+            f"user={column!r} is not in the row {shorten(row)}; name the column or position of the user.",
+            user=column,
+        ) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -424,11 +676,61 @@ def _smallest_cover(edges: list[frozenset[Any]]) -> int:
     return round(float(found.x.sum()))
 
 
+@dataclass(frozen=True, slots=True)
+class SameQuery(Adjacency):
+    """Datasets ``(query, data)`` with the same query, which is public, and data that are neighbours.
+
+    Parameters
+    ----------
+    of : Adjacency or str
+        The relation of the data.
+
+    See Also
+    --------
+    Queries : The domain of such datasets.
+
+    Examples
+    --------
+    >>> from dpaudit.domains import SameQuery
+    >>> relation = SameQuery("add-remove")
+    >>> relation.distance(("max", [1, 2]), ("max", [1])), relation.distance(("max", [1, 2]), ("min", [1]))
+    (1.0, inf)
+    """
+
+    of: Adjacency
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "of", as_adjacency(self.of))
+
+    def __str__(self) -> str:
+        return f"{self.of}, of the data of one query"
+
+    @property
+    def unit(self) -> str:  # type: ignore[override]  # that of the relation, and not of the class
+        return self.of.unit
+
+    def distance(self, x: Any, y: Any) -> float:
+        if not all(isinstance(dataset, tuple) and len(dataset) == 2 for dataset in (x, y)):
+            raise AdjacencyError(
+                f"x={shorten(x)} and y={shorten(y)} are not both (query, data); pass tuples of two.", adjacency=self
+            )
+        return self.of.distance(x[1], y[1]) if outcome_key(x[0]) == outcome_key(y[0]) else math.inf
+
+    def holds(self, measured: float, distance: float) -> bool:
+        return self.of.holds(measured, distance)
+
+    def difference(self, x: Any, y: Any) -> str:
+        if outcome_key(x[0]) != outcome_key(y[0]):
+            return f"the queries are {shorten(x[0])} and {shorten(y[0])}"
+        return self.of.difference(x[1], y[1])
+
+
 # Relations by name, and the relation that a caller's value means.
 
 NAMED: Final[dict[str, Adjacency]] = {
     "add-remove": AddRemove(),
     "replace": Replace(),
+    "zero-out": ZeroOut(),
     "edge": EdgeNeighbours(),
     "node": NodeNeighbours(),
     "local": Local(),
@@ -447,6 +749,8 @@ _ELSEWHERE: Final = {
     "substitute": "Replace()",
     "swap": "Replace()",
     "change": "Replace()",
+    "replacespecial": "ZeroOut()",
+    "nullout": "ZeroOut()",
     "userlevel": 'UserLevel("column of the user")',
     "user": 'UserLevel("column of the user")',
     "within": 'Within("l1"), Within("l2") or Within("linf")',

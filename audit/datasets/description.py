@@ -26,6 +26,7 @@ from .rows import (
     rows_apart,
     rows_of,
     symmetric_difference,
+    tables_of,
 )
 
 _FILE: Final = re.compile(r"\.(csv|tsv|txt|json|jsonl|parquet|feather|pkl|npy|npz|xlsx?)(\.gz)?$", re.IGNORECASE)
@@ -47,6 +48,9 @@ def summarise(dataset: Any) -> str:
         return f"a single {type(dataset).__name__}"
     if is_frame(dataset) or is_frame_of_columns(dataset):
         return f"data frame of {counted(len(dataset), 'row')}, {counted(len(dataset.columns), 'column')}"
+    if isinstance(dataset, dict) and (tables := tables_of(dataset, dataset)) and None not in tables:
+        rows = sum(len(table) for table, _ in tables.values())
+        return f"dictionary of {counted(len(tables), 'table')}, {counted(rows, 'row')}"
     columns = columns_by_name(dataset)
     if columns is not None:
         name = "dictionary" if isinstance(dataset, dict) else type(dataset).__name__
@@ -161,12 +165,12 @@ def is_empty(dataset: Any) -> bool:
         return False
 
 
-def difference(x: Any, y: Any) -> str:
+def difference(x: Any, y: Any, tables: bool | None = None) -> str:
     """Describe how many rows, entries, nodes or edges differ between two datasets, without their values."""
-    return difference_and_rows(x, y)[0]
+    return difference_and_rows(x, y, tables)[0]
 
 
-def difference_and_rows(x: Any, y: Any) -> tuple[str, int | None]:
+def difference_and_rows(x: Any, y: Any, tables: bool | None = None) -> tuple[str, int | None]:
     """Describe the difference, and count the rows to add, remove or replace; None if the datasets have no rows.
 
     >>> difference_and_rows([1, 2, 3], [1, 4])
@@ -176,16 +180,23 @@ def difference_and_rows(x: Any, y: Any) -> tuple[str, int | None]:
     """
     if is_graph(x) and is_graph(y):
         try:
-            pairs = ((nodes_of(x), nodes_of(y)), (edges_of(x), edges_of(y)))
-            nodes, edges = (symmetric_difference(*pair).total() for pair in pairs)
+            parts = ((nodes_of(x), nodes_of(y)), (edges_of(x), edges_of(y)))
+            nodes, edges = (symmetric_difference(*part).total() for part in parts)
         except DatasetError:
             return "the attributes of the graphs cannot be compared", None
         return f"{counted(nodes, 'node')} and {counted(edges, 'edge')} differ", None
     try:
-        only_x, only_y = rows_apart(x, y)
+        if (pairs := tables_of(x, y, tables)) is None:
+            return f"x has the tables {', '.join(map(label_text, x))}; y has {', '.join(map(label_text, y))}", None
+        apart = {name: rows_apart(*pair) for name, pair in pairs.items()}
     except DatasetError:
         return entry_difference(x, y), None
-    return f"{counted(only_x, 'row')} only in x, {only_y} only in y", max(only_x, only_y)
+    differing = {name: only for name, only in apart.items() if any(only)} or {None: (0, 0)}
+    words = (
+        f"{'' if name is None else f'{label_text(name)}: '}{counted(only_x, 'row')} only in x, {only_y} only in y"
+        for name, (only_x, only_y) in differing.items()
+    )
+    return "; ".join(words), sum(map(max, apart.values()))
 
 
 def entry_difference(x: Any, y: Any) -> str:

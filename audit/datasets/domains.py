@@ -244,6 +244,11 @@ class Rows(Domain):
             )
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns, if they have any."""
+        return self.columns
+
+    @property
     def ranges(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
         """The low ends and the high ends of all columns."""
         low, high = ((end,) if not isinstance(end, tuple) else end for end in (self.low, self.high))

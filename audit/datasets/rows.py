@@ -6,9 +6,10 @@ remaining rows are counted one by one.
 
 from __future__ import annotations
 
+import numbers
 import operator
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -30,13 +31,18 @@ def is_frame(dataset: Any) -> bool:
 def rows_of(dataset: Any) -> Counter[Any]:
     """Return the dataset as a multiset of hashable rows; raise a `DatasetError` if it is not a collection of rows."""
     if isinstance(dataset, Counter):
-        return Counter({_row_key(row): count for row, count in dataset.items()})
+        return Counter({row_key(row): count for row, count in dataset.items()})
+    return Counter(row_keys(dataset))
+
+
+def row_keys(dataset: Any) -> list[Any]:
+    """Return the rows in order, hashable and equal for equal rows, NaN included."""
     rows = as_rows(dataset)
     if isinstance(rows, np.ndarray):
         rows = rows.tolist()
     elif is_frame(rows):  # without columns, pandas before 3 gives no rows
         rows = rows.itertuples(index=False, name=None) if len(rows.columns) else [()] * len(rows)
-    return Counter(map(_row_key, rows))
+    return list(map(row_key, rows.elements() if isinstance(rows, Counter) else rows))
 
 
 def is_graph(dataset: Any) -> bool:
@@ -115,16 +121,29 @@ def is_column_of_rows(value: Any) -> bool:
 def rows_apart(x: Any, y: Any) -> tuple[int, int]:
     """Return the number of rows that are only in x, and only in y, as multisets.
 
-    Rows that are the same object in both datasets are not inspected. Datasets without comparable rows raise a
-    `DatasetError`.
-
     >>> rows_apart([1, 2, 2], [2, 3])
     (2, 1)
     """
+    only_x, only_y = rows_only(x, y)
+    return only_x.total(), only_y.total()
+
+
+def rows_only(x: Any, y: Any) -> tuple[Counter[Any], Counter[Any]]:
+    """Return the multisets of the rows that are only in x, and only in y.
+
+    Rows that are the same object in both datasets are not inspected. Datasets without comparable rows raise a
+    `DatasetError`.
+    """
+    x, y = rows_between(x, y, rows_of)
+    x.subtract(y)
+    return +x, -x
+
+
+def rows_between(x: Any, y: Any, read: Callable[[Any], Any]) -> tuple[Any, Any]:
+    """Return what is read of the rows of both datasets, without common ones at the head and at the tail."""
     try:
         x, y = without_common_ends(*_in_one_order(*map(as_rows, _where_columns_differ(x, y))))
-        more = rows_of(x)
-        more.subtract(rows_of(y))
+        return read(x), read(y)
     except DatasetError:
         raise
     except Exception as error:  # a user's rows may raise anything, and rows may be nested too deeply
@@ -132,8 +151,38 @@ def rows_apart(x: Any, y: Any) -> tuple[int, int]:
             f"the rows of the datasets cannot be compared ({type(error).__name__}: {error}); use rows of numbers, "
             "strings, tuples or dictionaries."
         ) from error
-    only_x = sum(count for count in more.values() if count > 0)
-    return only_x, only_x - more.total()
+
+
+def tables_of(x: Any, y: Any, declared: bool | None = None) -> dict[Any, tuple[Any, Any]] | None:
+    """Return the tables of x and y by name, in pairs; a table alone by the name None; None if the names differ.
+
+    By default a dictionary holds several tables if all are data frames or lists of dictionaries. Those in a dictionary
+    of other lists or arrays may be its columns, so the caller has to declare them.
+
+    >>> tables_of({"a": [{"n": 1}], "b": []}, {"a": [], "b": []})
+    {'a': ([{'n': 1}], []), 'b': ([], [])}
+    >>> tables_of({"a": [1], "b": [2]}, {"a": [1], "b": [2]}).keys()
+    dict_keys([None])
+    """
+    odd = next((type(each).__name__ for each in (x, y) if not isinstance(each, dict)), "")
+    if not odd and declared is None:
+        kinds = {_is_table(each) for each in (*x.values(), *y.values())}
+        declared = True in kinds and False not in kinds
+    if declared and odd:
+        raise DatasetError(
+            f"a dataset of type {odd} has no tables by name; use a dictionary of tables, or leave out tables=True.",
+            type=odd,
+        )
+    if not declared:
+        return {None: (x, y)}
+    return {name: (table, y[name]) for name, table in x.items()} if x.keys() == y.keys() else None
+
+
+def _is_table(value: Any) -> bool | None:
+    """Whether a value is a table with named columns; None of an empty list."""
+    if isinstance(value, list):
+        return all(isinstance(row, dict) for row in value) if value else None
+    return is_frame(value) or is_frame_of_columns(value)
 
 
 def _where_columns_differ(x: Any, y: Any) -> tuple[Any, Any]:
@@ -174,7 +223,9 @@ def as_rows(dataset: Any) -> Any:
     is_collection = isinstance(dataset, (Sequence, set, frozenset, Counter)) and not isinstance(dataset, (str, bytes))
     if not (is_array or is_collection or is_frame(dataset)):
         is_domain = hasattr(type(dataset), "lists_values")  # a `Domain`, whose module imports this one
+        are_tables = isinstance(dataset, dict) and bool(dataset) and all(map(is_column_of_rows, dataset.values()))
         asked = "is x or y missing? Otherwise " * (dataset is None) + "pass a domain to find_worst_pair; " * is_domain
+        asked += "if it holds several tables, pass AddRemove(tables=True) or the like; otherwise " * are_tables
         raise DatasetError(
             f"a dataset of type {type(dataset).__name__} has no rows to compare; {asked}use a list, an array, a data "
             "frame, a dictionary of columns of equal length, or an adjacency for values such as Within or Local (for "
@@ -182,6 +233,14 @@ def as_rows(dataset: Any) -> Any:
             type=type(dataset).__name__,
         )
     return dataset
+
+
+def row_list(dataset: Any) -> list[Any]:
+    """Return the rows of a dataset in a list, those of a frame as dictionaries."""
+    rows = as_rows(dataset)
+    if is_frame(rows):
+        return list(rows.to_dict("records"))
+    return list(rows.elements() if isinstance(rows, Counter) else rows)
 
 
 def as_numpy(dataset: Any) -> Any:
@@ -225,19 +284,33 @@ def symmetric_difference(a: Counter[Any], b: Counter[Any]) -> Counter[Any]:
     return (a - b) + (b - a)
 
 
-def _row_key(row: Any) -> Any:
+UNKNOWN = ("NaN", "row")
+"""The key of NaN."""
+
+
+def is_missing(cell: Any) -> bool:
+    """Whether a cell is None, NaN, NaT or the missing value of pandas, which equals nothing."""
+    return (
+        cell is None
+        or type(cell).__name__ in ("NAType", "NaTType")
+        or (isinstance(cell, numbers.Real) and cell != cell)
+    )
+
+
+def row_key(row: Any) -> Any:
+    """Return what is equal for equal rows or cells, NaN included, and hashable."""
     if isinstance(row, np.ndarray):
         row = row.tolist()
     elif isinstance(row, np.generic):
         row = row.item()
     if isinstance(row, (list, tuple)):
-        return tuple(_row_key(part) for part in row)
+        return tuple(row_key(part) for part in row)
     if isinstance(row, dict):
-        return frozenset((key, _row_key(value)) for key, value in row.items())
+        return frozenset((key, row_key(value)) for key, value in row.items())
     if isinstance(row, (set, frozenset)):
-        return frozenset(_row_key(part) for part in row)
+        return frozenset(row_key(part) for part in row)
     if isinstance(row, (float, complex, Decimal, np.floating, np.complexfloating)) and row != row:
-        return "NaN", "row"
+        return UNKNOWN
     try:
         hash(row)
     except TypeError:

@@ -1,4 +1,4 @@
-"""Tables of categorical and numeric columns, as numbers, and as a domain.
+"""Tables of categorical and numeric columns, as numbers, and as a domain; several tables, and queries about data.
 
 The neighbours of the domain may hold values outside the declared ones.
 """
@@ -20,8 +20,8 @@ from ..extras import require
 from ..known_options import with_known_options
 from ..options import check_fields, in_a_tuple
 from ..printing import shorten
-from .domains import ODD, Domain, check_numbers_of_rows, check_range, check_whole, in_order
-from .rows import as_list, columns_by_name, is_frame
+from .domains import ODD, Domain, Rows, check_numbers_of_rows, check_range, check_whole, in_order
+from .rows import as_list, columns_by_name, is_frame, is_missing
 
 Codes: TypeAlias = npt.NDArray[np.int64]
 
@@ -65,7 +65,7 @@ class CategoricalColumn:
         """Return the place of each cell among the declared ones; negative for other and for missing values."""
         places = {_comparable(value): place for place, value in enumerate(self.values)}
         return np.array(
-            [_MISSING if _is_missing(cell) else places.get(_comparable(cell), _OTHER) for cell in column],
+            [_MISSING if is_missing(cell) else places.get(_comparable(cell), _OTHER) for cell in column],
             dtype=np.int64,
         )
 
@@ -113,7 +113,7 @@ class NumericColumn:
         inside = (found >= self.low) & (found <= self.high)
         codes = np.full(len(found), _OTHER, dtype=np.int64)
         codes[inside] = np.minimum(places[inside], self.bins - 1).astype(np.int64)
-        codes[[_is_missing(cell) for cell in column]] = _MISSING
+        codes[[is_missing(cell) for cell in column]] = _MISSING
         return codes
 
 
@@ -265,15 +265,6 @@ def _number(cell: Any) -> float:
         return math.inf if cell > 0 else -math.inf
 
 
-def _is_missing(cell: Any) -> bool:
-    """Whether a cell is None, NaN, NaT or the missing value of pandas, which equals nothing."""
-    return (
-        cell is None
-        or type(cell).__name__ in ("NAType", "NaTType")
-        or (isinstance(cell, numbers.Real) and cell != cell)
-    )
-
-
 def _comparable(value: Any) -> Any:
     """Return what is equal for equal categories: numbers by value, texts by themselves, a boolean as its number."""
     if isinstance(value, np.generic):
@@ -390,6 +381,11 @@ class Tables(Domain):
         return (), ()
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return tuple(name for name, _ in self.columns)
+
+    @property
     def usual(self) -> tuple[Row, Row]:
         """The two most different rows that keep to the declaration: all lowest or first, and all highest or last."""
         return self._corners[0], self._corners[1]
@@ -469,10 +465,9 @@ class Tables(Domain):
         """Return the table with these rows."""
         if self.form == "tuples":
             return list(rows)
-        names = [name for name, _ in self.columns]
         if self.form == "rows":
-            return [dict(zip(names, row, strict=True)) for row in rows]
-        cells = {name: [row[place] for row in rows] for place, name in enumerate(names)}
+            return [dict(zip(self.names, row, strict=True)) for row in rows]
+        cells = {name: [row[place] for row in rows] for place, name in enumerate(self.names)}
         if self.form == "columns":
             return cells
         require("pandas", 'form="frame" needs', "pandas")
@@ -489,6 +484,88 @@ class Tables(Domain):
     def pair_features(self, table: Any) -> dict[str, float]:
         """Return the same with the two-way marginals."""
         return table_features(table, self.columns, pairs=True)
+
+
+@dataclass(frozen=True, slots=True)
+class SeveralTables(Domain):
+    """Dictionaries of tables, each with its own domain."""
+
+    tables: dict[str, Rows | Tables]
+
+    @property
+    def lists_values(self) -> bool:
+        """Whether a table has rows that the caller listed."""
+        return any(table.lists_values for table in self.tables.values())
+
+
+def as_domain(domain: Any) -> Any:
+    """Return a dictionary of domains of tables as one domain, and anything else as it is."""
+    if not isinstance(domain, dict) or not any(isinstance(table, Domain) for table in domain.values()):
+        return domain
+    for name, table in domain.items():
+        if not isinstance(table, Rows | Tables) or not isinstance(name, str):
+            raise DatasetError(
+                f"the domain of table {shorten(name)} is {shorten(table)}; use a dictionary of names to Rows or Tables."
+            )
+    return SeveralTables(dict(domain))
+
+
+@dataclass(frozen=True, slots=True)
+class Queries(Domain):
+    """Datasets ``(query, data)``, of which a pair has the same query: a search chooses the query as well as the data.
+
+    A query is public, so a mechanism that answers any query has to keep its claim for each. Instead of queries, the
+    values may be anything else that a user of the mechanism chooses, such as bounds or columns. Neighbours are those of
+    `SameQuery`.
+
+    Parameters
+    ----------
+    queries : tuple
+        The queries, at least one.
+    data : Domain or dict
+        The data that they are about; a dictionary of `Rows` or `Tables` for several tables. A search tries no NaN and
+        no infinity beyond them.
+
+    Raises
+    ------
+    DatasetError
+        For no queries, or data that are not a domain.
+
+    See Also
+    --------
+    SameQuery : Its neighbours.
+
+    Examples
+    --------
+    >>> from dpaudit import Rows, find_worst_pair
+    >>> from dpaudit.domains import Queries, SameQuery
+    >>> def counted(dataset, size, rng):
+    ...     query, rows = dataset
+    ...     return (2 if query == "twice" else 1) * len(rows) + rng.laplace(size=size)
+    >>> domain = Queries(("once", "twice"), Rows(values=("a", "b")))
+    >>> found = find_worst_pair(counted, domain, claim=1.0, adjacency=SameQuery("add-remove"), runs=20_000)
+    >>> found.verdict.value, found.x[0]
+    ('refuted', 'twice')
+    """
+
+    queries: tuple[Any, ...]
+    data: Domain
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "queries", in_order("queries", self.queries))
+        object.__setattr__(self, "data", as_domain(self.data))
+        if not self.queries or not isinstance(self.data, Domain):
+            raise DatasetError(
+                f"queries={shorten(self.queries)} and data={shorten(self.data)} are not queries of a domain; use one "
+                "query or more, and a domain such as Rows.",
+                queries=self.queries,
+                data=self.data,
+            )
+
+    @property
+    def lists_values(self) -> bool:
+        """Whether the data consist of values that the caller listed."""
+        return self.data.lists_values
 
 
 _NONE: Any = object()

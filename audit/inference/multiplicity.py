@@ -6,7 +6,7 @@ Proof: docs/proofs/multiplicity.md
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -111,20 +111,3 @@ class ErrorBudget:
         text = f"error budget {self.total:g} = {' + '.join(f'{what} {alpha:g}' for what, alpha in self.shares)}"
         beside = ", ".join(f"{what} {alpha:g}" for what, alpha in self.beside)
         return f"{text}; outside the budget: {beside}" if beside else text
-
-
-def split_budget(total: float, weights: Mapping[str, float] | Sequence[str]) -> ErrorBudget:
-    """Divide an error budget among audits before they run, so that the family-wise error is at most `total`.
-
-    Names without weights get equal shares.
-
-    >>> split_budget(0.01, {"laplace": 3.0, "gaussian": 1.0}).shares
-    (('laplace', 0.0075), ('gaussian', 0.0025))
-    """
-    named = dict(weights) if isinstance(weights, Mapping) else dict.fromkeys(weights, 1.0)
-    if len(named) != len(weights) or not named or not all(0 < weight < math.inf for weight in named.values()):
-        raise OptionError(
-            f"weights={weights!r} do not divide a budget; use different names and positive weights.", weights=weights
-        )
-    whole = math.fsum(named.values())
-    return ErrorBudget(total, tuple((name, total * weight / whole) for name, weight in named.items()))

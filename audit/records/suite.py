@@ -176,18 +176,22 @@ _WORDS = {
     "sensitivity": {each.name: each.value for each in Verdict},
     "batches": {each.name: each.value for each in Verdict},
     "step": {each.name: each.value for each in Verdict},
+    "accountant": {name: name.lower() for name in ("VERIFIED", "REFUTED", "UNDETERMINED")},
+    "filter": {each.name: each.value for each in Verdict},
 }
 """The verdicts of each kind of `SideCheck`, and how they are printed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SideCheck:
-    """A check that has no entry: an exact audit, a replay, a comparison, a sensitivity, a training step, batches.
+    """A check that has no entry: an exact audit, a replay, a comparison, a sensitivity, a training step, batches,
+    an accountant, a filter.
 
     Attributes
     ----------
     name, kind, subject : str
-        Name in the suite; "exact", "replay", "equivalence", "sensitivity", "batches" or "step"; what was checked.
+        Name in the suite; "exact", "replay", "equivalence", "sensitivity", "batches", "step",
+        "accountant" or "filter"; what was checked.
     verdict : str
         The name of its verdict, such as "EXCESS".
     claim, found : str
@@ -353,6 +357,13 @@ class Suite:
     topics: tuple[Topic, ...] = ()
     checks: tuple[SideCheck, ...] = ()
     environment: dict[str, Any] = field(default_factory=dict, compare=False)
+
+    def __getitem__(self, name: str) -> Any:
+        """Return the result of the audit with a name; a `KeyError` names those that there are."""
+        for entry in self.entries:
+            if entry.name == name:
+                return entry.result
+        raise KeyError(f"{name!r} is not an audit of this suite; use one of {', '.join(e.name for e in self.entries)}")
 
     def adjusted_pvalues(self) -> tuple[float, ...]:
         """Return the p-value of each audit adjusted for their number (Holm): at most a with family-wise error a.

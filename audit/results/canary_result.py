@@ -118,7 +118,7 @@ class CanaryResult(ClaimResult):
     Attributes
     ----------
     adjacency : str
-        The neighbours that the inclusion bits make: "add-remove" or "replace".
+        The neighbours that the inclusion bits make: "add-remove", "replace" or "zero-out".
     inclusion : {"independent", "fixed"}
         Whether the canaries had independent inclusion bits, or a fixed number of them was included and paired with
         the others.

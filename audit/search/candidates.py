@@ -16,7 +16,7 @@ import numpy as np
 from ..datasets.adjacency import Adjacency
 from ..datasets.description import as_code, summarise
 from ..datasets.domains import Domain
-from ..datasets.rows import as_rows, is_frame, is_graph, symmetric_difference
+from ..datasets.rows import as_rows, is_frame, is_graph, symmetric_difference, tables_of
 from ..errors import AdjacencyError, AuditError, DatasetError, OptionError, described
 from ..events.named_parts import printed
 from ..printing import counted, shorten
@@ -176,6 +176,8 @@ def complexity(x: Any, y: Any) -> tuple[Any, ...]:
 
 def _entries(dataset: Any) -> list[tuple[Any, ...]]:
     """The rows of a dataset, nodes and edges of a graph, or the dataset itself, each as a tuple of its cells."""
+    if isinstance(dataset, dict) and (tables := tables_of(dataset, dataset)) and None not in tables:
+        return [(name, *row) for name, (table, _) in tables.items() for row in _entries(table)]
     try:
         rows: Any = [*dataset.nodes, *dataset.edges] if is_graph(dataset) else as_rows(dataset)
     except DatasetError:

@@ -21,6 +21,7 @@ import numpy as np
 from ..claims.claim import Claim, ClaimAtDistance, claim_at
 from ..datasets.adjacency import Adjacency
 from ..datasets.domains import Domain
+from ..datasets.tables import as_domain
 from ..errors import AuditError, DatasetError, MechanismError, OptionError
 from ..events.named_parts import printed
 from ..events.outputs import Outputs
@@ -51,7 +52,7 @@ from ..store.store_settings import claim_in_words, code_of
 from .candidates import Candidate, Looks, Pool, complexity, may_show_data, text_of_error
 from .climb import ROUNDING, Climb, Comparisons, Sized
 from .not_finite import Enlarged, with_special_numbers
-from .pairs_for_domain import every_pair, pairs_of
+from .pairs_for_domain import every_pair, pairs_of, relation_in
 from .row_pairs import Split
 from .successive_halving import LEAST_SCORED, SURE, CoupledDraws, Judge, Trial, coupled_difference, halve
 
@@ -426,7 +427,7 @@ def find_worst_pair(
         "claim": claim, "adjacency": adjacency, "runs": runs, "alpha": alpha, "seed": checked_seed(seed),
         "sequential": sequential, "output": output, "distance": distance, "exact": exact,
     }  # fmt: skip
-    chosen = Options(**given, **options)
+    chosen, domain = Options(**given, **options), as_domain(domain)
     if exact:
         if others := [name for name, value in (("guide", guide), ("on_round", on_round)) if value is not None]:
             raise OptionError(f"{others[0]}= is for a search, and an exact audit takes all pairs; leave it out.")
@@ -463,6 +464,7 @@ def find_worst_pair(
         if sampler.call.rng_name is None:
             meter.way_on = f"the search begins anew{', with another store' if kept else ''}: its noise is not from rng"
         larger = _enlarged(domain, sampler, seed)
+        said = replace(said, adjacency=relation_in(domain, said.adjacency))
         source = pairs_of(larger.domain, said.adjacency, distance, seed_of(seed, Stream.EXAMPLES))
         pool = Pool(source, said.adjacency, distance, seed, sampler.check_pair)
         judge = Judge(
@@ -608,10 +610,15 @@ def _of_failures(failed: list[Trial], number: int, *, may_show: bool) -> str:
     return f"{note}. The first, {first.candidate.summary}: {error}" if may_show else note
 
 
+def _quotes_rows(parts: Any) -> bool:
+    """Whether the label of a pair of these parts may name its rows: a split, splits of tables, a query with these."""
+    of_query = isinstance(parts, tuple) and isinstance(parts[-1], Candidate) and _quotes_rows(parts[-1].parts)
+    return of_query or isinstance(parts, (Split, dict))
+
+
 def _tried(trial: Trial, *, may_show: bool) -> TriedPair:
-    is_quoted = isinstance(trial.candidate.parts, Split) and not may_show  # labels of splits name rows
     return TriedPair(
-        label="pair of listed rows" if is_quoted else trial.candidate.label,
+        label=trial.candidate.label if may_show or not _quotes_rows(trial.candidate.parts) else "pair of listed rows",
         summary=trial.candidate.in_words(shows_data=may_show),
         runs=2 * trial.runs,
         bound=max(trial.value, 0.0),

@@ -13,17 +13,29 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from ..datasets.adjacency import AddRemove, Adjacency, EdgeNeighbours, Local, NodeNeighbours, Replace, UserLevel, Within
+from ..datasets.adjacency import (
+    AddRemove,
+    Adjacency,
+    EdgeNeighbours,
+    Local,
+    NodeNeighbours,
+    Replace,
+    RowAdjacency,
+    SameQuery,
+    UserLevel,
+    Within,
+    ZeroOut,
+)
 from ..datasets.description import as_code
 from ..datasets.domains import Answers, Domain, Floats, Graphs, Rows, Values
-from ..datasets.rows import as_numpy, columns_by_name, is_frame, is_graph, rows_by_name
-from ..datasets.tables import Tables
+from ..datasets.rows import as_numpy, columns_by_name, is_frame, is_graph, rows_by_name, tables_of
+from ..datasets.tables import Queries, SeveralTables, Tables, as_domain
 from ..errors import AdjacencyError, AuditError, DatasetError, OptionError, described
 from ..events.named_parts import printed
 from ..options import is_single
 from ..printing import shorten
 from .candidates import Candidate, Line, PairSource, chunks, show, varied, whole_distance
-from .row_pairs import DistinctRowPairs, RowPairs, Split, TablePairs, UserPairs
+from .row_pairs import DistinctRowPairs, RowPairs, SeveralTablePairs, Split, SplitPairs, TablePairs, UserPairs
 
 # Pairs from the caller: a list of pairs, a function that generates pairs, listed values or a Hypothesis strategy.
 
@@ -207,12 +219,20 @@ def neighbours_of(
     dataset: Any, other: Any, adjacency: Adjacency, distance: float, rng: np.random.Generator
 ) -> Iterator[Any]:
     """Yield datasets at the stated distance, if possible, from a drawn dataset, made from it and another one."""
+    tables = tables_of(dataset, other, adjacency.tables) if isinstance(adjacency, (AddRemove, Replace)) else None
+    if tables and None not in tables:
+        name = [*tables][int(rng.integers(len(tables)))]
+        yield from ({**dataset, name: made} for made in neighbours_of(*tables[name], adjacency, distance, rng))
+        return
     match adjacency:
         case AddRemove():
             yield from _without(dataset, None, whole_distance(distance, "rows"), rng)
+        case ZeroOut():
+            nulls = list(map(adjacency.row_like, _rows(dataset) or []))
+            yield from _with_rows_of(dataset, nulls, whole_distance(distance, "rows"), rng)
         case Replace():
             yield from _with_rows_of(dataset, other, whole_distance(distance, "rows"), rng)
-        case UserLevel(user):
+        case UserLevel(user=str() | int() as user, changed_rows=None):
             yield from _without(dataset, user, whole_distance(distance, "users"), rng)
         case Within():
             yield from _towards(dataset, other, adjacency, distance)
@@ -676,11 +696,72 @@ class GraphPairs(PairSource):
         return Candidate(label, first, second, (x, y), (x, y))
 
 
+@dataclass(frozen=True, slots=True)
+class QueryPairs(PairSource):
+    """Pairs of data, each with one of the queries."""
+
+    queries: tuple[Any, ...]
+    data: PairSource
+
+    has_many = True
+
+    def patterns(self) -> Iterator[Candidate]:
+        """Yield the first pattern of the data with every query, then the second, and so on."""
+        for pair in self.data.patterns():
+            yield from (self._asked(place, pair) for place in range(len(self.queries)))
+
+    def random(self, rng: np.random.Generator) -> Iterator[Candidate]:
+        return (self._asked(self._drawn(rng), pair) for pair in self.data.random(rng))
+
+    def moves(self, candidate: Candidate, rng: np.random.Generator) -> Iterator[Candidate]:
+        """Yield variations of the data, and after each the same data with any query."""
+        place, pair = candidate.parts
+        for moved in self.data.moves(pair, rng):
+            yield self._asked(place, moved)
+            yield replace(self._asked(self._drawn(rng), pair), label=varied(candidate))
+
+    def lines(self) -> Iterator[Line]:
+        """Yield the first line of the data with every query, then the second, and so on."""
+        return (self._line(place, line) for line in self.data.lines() for place in range(len(self.queries)))
+
+    def lines_near(self, candidate: Candidate) -> Iterator[Line]:
+        place, pair = candidate.parts
+        return (self._line(place, line) for line in self.data.lines_near(pair))
+
+    def simpler(self, candidate: Candidate) -> Iterator[Candidate]:
+        place, pair = candidate.parts
+        return (self._asked(place, simpler) for simpler in self.data.simpler(pair))
+
+    def is_allowed(self, candidate: Candidate) -> bool:
+        return self.data.is_allowed(candidate.parts[1])
+
+    def _line(self, place: int, line: Line) -> Line:
+        return replace(line, at=lambda number: self._asked(place, line.at(number)))
+
+    def _drawn(self, rng: np.random.Generator) -> int:
+        return int(rng.integers(len(self.queries)))
+
+    def _asked(self, place: int, pair: Candidate) -> Candidate:
+        """Return a pair of data with a query, whose place among the queries is part of what makes pairs equal."""
+        query = self.queries[place]
+        return replace(
+            pair,
+            label=f"query {place + 1} on {pair.label}",
+            x=(query, pair.x),
+            y=(query, pair.y),
+            parts=(place, pair),
+            ends=None if pair.ends is None else ((place, pair.ends[0]), (place, pair.ends[1])),
+            group=None if pair.group is None else (place, pair.group),
+        )
+
+
 _NEIGHBOURS: dict[type[Domain], str] = {
     Answers: '"l1", "l2", "linf" or Within(…), or "local" for any two',
-    Rows: '"add-remove", "replace" or UserLevel(…)',
+    Rows: '"add-remove", "replace", "zero-out" or UserLevel(…)',
     Graphs: '"edge" or "node"',
-    Tables: '"add-remove" or "replace"',
+    Tables: '"add-remove", "replace", "zero-out" or UserLevel(…)',
+    SeveralTables: '"add-remove", "replace", "zero-out" or UserLevel(…)',
+    Queries: "SameQuery(…), with a relation of their data",
 }
 
 
@@ -694,6 +775,7 @@ def pairs_of(domain: Any, adjacency: Adjacency | None, distance: float, seed: in
     OptionError
         If `domain` is not a domain, or the distance is not a number of steps.
     """
+    domain = as_domain(domain)
     if isinstance(domain, Domain):
         return _of_domain(domain, adjacency, distance)
     hypothesis = sys.modules.get("hypothesis.strategies")  # imported by everyone who has a strategy
@@ -722,11 +804,13 @@ def _of_domain(domain: Domain, adjacency: Adjacency | None, distance: float) -> 
         case Values(), _:
             return ListedPairs(domain)
         case Rows() | Tables(), AddRemove() | Replace():
-            source: type[RowPairs] = TablePairs if isinstance(domain, Tables) else RowPairs
-            kind: Literal["added", "replaced"] = "added" if isinstance(adjacency, AddRemove) else "replaced"
-            return source(domain, whole_distance(distance, "rows"), kind)
-        case Rows(), UserLevel(user=user):
-            return UserPairs(domain, whole_distance(distance, "users"), user)
+            return _of_rows(domain, adjacency, whole_distance(distance, "rows"))
+        case SeveralTables(tables=tables), AddRemove() | Replace() | UserLevel():
+            return _of_tables(tables, adjacency, distance)
+        case Rows() | Tables(), UserLevel(user=str() | int() as user, changed_rows=changed):
+            return UserPairs(domain, whole_distance(distance, "users"), user, changed)
+        case Queries(queries=queries, data=data), SameQuery(of=of):
+            return QueryPairs(queries, _of_domain(data, of, distance))
         case Graphs(), EdgeNeighbours():
             return GraphPairs(domain, whole_distance(distance, "edges"), "edges")
         case Graphs(), NodeNeighbours():
@@ -745,6 +829,43 @@ def _of_domain(domain: Domain, adjacency: Adjacency | None, distance: float) -> 
     )
 
 
+def _of_rows(domain: Rows | Tables, adjacency: AddRemove | Replace, steps: int) -> RowPairs:
+    kind: Literal["added", "replaced"] = "added" if isinstance(adjacency, AddRemove) else "replaced"
+    null = (adjacency.row_like(domain.corners()[0]),) if isinstance(adjacency, ZeroOut) else ()
+    if null and isinstance(null[0], dict) and domain.columns:  # rows are dictionaries when they are built
+        null = (tuple(null[0].get(name) for name in domain.names),)
+    source: type[RowPairs] = TablePairs if isinstance(domain, Tables) else RowPairs
+    return source(domain, steps, kind, null, adjacency.ordered)
+
+
+def _of_tables(domains: dict[str, Rows | Tables], adjacency: Adjacency, distance: float) -> SeveralTablePairs:
+    """Return the pairs of dictionaries of tables, of which one differs, or one user's rows in all of them."""
+    columns = adjacency.columns_in(domains) if isinstance(adjacency, UserLevel) else {}
+    known = [UserPairs(domains[name], 1, column)._users() for name, column in columns.items()]
+    common = (user for user in min(known, key=len, default=()) if all(user in other for other in known))
+    among = tuple(islice(common, _GIVEN))
+    steps, changed = whole_distance(distance, "users" if columns else "rows"), getattr(adjacency, "changed_rows", None)
+    owned = {name: UserPairs(domains[name], steps, column, changed, among) for name, column in columns.items()}
+    sources: dict[str, SplitPairs] = {**owned}
+    for name, table in domains.items():
+        try:
+            if name not in owned and isinstance(adjacency, (AddRemove, Replace)):
+                sources[name] = _of_rows(table, adjacency, steps)
+        except (AdjacencyError, DatasetError):  # the table cannot differ so, or not at all; others can
+            pass
+        sources.setdefault(name, RowPairs(table, 0, "added"))
+    return SeveralTablePairs(sources, owned)
+
+
+def relation_in(domain: Any, adjacency: Adjacency | None) -> Adjacency | None:
+    """Return the relation; of a domain of several tables, one that reads every dictionary as such."""
+    if isinstance(domain, Queries) and isinstance(adjacency, SameQuery):
+        return SameQuery(relation_in(domain.data, adjacency.of) or adjacency.of)
+    if isinstance(domain, SeveralTables) and isinstance(adjacency, RowAdjacency) and adjacency.tables is None:
+        return replace(adjacency, tables=True)
+    return adjacency
+
+
 def every_pair(domain: Any, adjacency: Adjacency | None, distance: float) -> Iterator[tuple[Any, Any]]:
     """Yield all pairs of neighbours of a finite domain; a dataset that is in several pairs is one object.
 
@@ -761,6 +882,7 @@ def every_pair(domain: Any, adjacency: Adjacency | None, distance: float) -> Ite
         case Values(values=datasets):
             pass
         case Rows(values=values, rows_per_user=None) if values:
+            values += (adjacency.row_like(values[0]),) if isinstance(adjacency, ZeroOut) else ()
             sizes = range(domain.least, domain.most + 1)
             datasets = tuple(domain.build(rows) for size in sizes for rows in product(values, repeat=size))
         case Answers(integer=True):

@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import combinations
+from itertools import combinations, cycle, islice, product, zip_longest
 from typing import Any, Literal
 
 import numpy as np
 
 from ..datasets.domains import Rows
-from ..datasets.tables import NumericColumn, Tables
+from ..datasets.tables import CategoricalColumn, NumericColumn, Tables
 from ..errors import AdjacencyError, DatasetError
 from ..events.outputs import outcome_key
 from ..printing import counted, shorten
@@ -26,17 +26,18 @@ _SIDES = ("only_x", "only_y", "common")
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Two datasets: common rows, and rows that only one contains, which come last (or first)."""
+    """Two datasets: common rows, and rows that only one contains, which come last (or first, or in the middle)."""
 
     common: tuple[Row, ...] = ()
     only_x: tuple[Row, ...] = ()
     only_y: tuple[Row, ...] = ()
-    is_last: bool = True
+    is_last: bool | None = True  # None in the middle
 
     @property
     def ends(self) -> tuple[tuple[Row, ...], tuple[Row, ...]]:
         """The rows of x and of y."""
-        x, y = (self.common + only if self.is_last else only + self.common for only in (self.only_x, self.only_y))
+        head = len(self.common) // 2 if self.is_last is None else len(self.common) * self.is_last
+        x, y = (self.common[:head] + only + self.common[head:] for only in (self.only_x, self.only_y))
         return x, y
 
     def with_rows(self, side: str, rows: Iterable[Row]) -> Split:
@@ -56,6 +57,10 @@ class SplitPairs(PairSource, ABC):
     def owner(self) -> int | None:
         """The column that holds the user, if one does; its numbers are names."""
         return None
+
+    def _is_null(self, row: Row) -> bool:
+        """Whether a row stays as it is, as the null record."""
+        return False
 
     @abstractmethod
     def splits(self) -> Iterator[Split]:
@@ -132,11 +137,14 @@ class SplitPairs(PairSource, ABC):
 
     def _simpler_rows(self, row: Row, partner: tuple[Row, ...]) -> Iterator[Row]:
         """Yield rows that may be simpler, whole and cell by cell; the partner is the row that it replaces."""
+        if self._is_null(row):
+            return
         yield from self.usual(row)
         parts = row if isinstance(row, tuple) else (row,)
         for place, part in enumerate(parts):
             cells = [*self.cells(part, place)] if place != self.owner else []
-            alike = [other[place] for other in partner if isinstance(other, tuple)] if cells else []
+            others = [other for other in partner if isinstance(other, tuple) and not self._is_null(other)]
+            alike = [other[place] for other in others] if cells else []
             for cell in (*alike, *cells):
                 yield (*parts[:place], cell, *parts[place + 1 :]) if isinstance(row, tuple) else cell
 
@@ -154,7 +162,7 @@ class SplitPairs(PairSource, ABC):
         split: Split = candidate.parts
         for side in _SIDES if not self.domain.values else ():
             rows = getattr(split, side)
-            for row in dict.fromkeys(rows):
+            for row in dict.fromkeys(row for row in rows if not self._is_null(row)):
                 for place, (low, high) in enumerate(zip(*self.domain.ranges, strict=True)):
                     if place == self.owner:
                         continue
@@ -187,6 +195,8 @@ class RowPairs(SplitPairs):
     """Datasets `steps` rows apart, by adding and removing or by replacing rows."""
 
     kind: Literal["added", "replaced"]
+    null: tuple[Row, ...] = ()  # the row that takes the place of others, if they are not replaced by any
+    ordered: bool = False  # whether the order of rows is a part of the datasets
 
     def __post_init__(self) -> None:
         if self.domain.most < self.steps:
@@ -200,15 +210,20 @@ class RowPairs(SplitPairs):
                 "or a least below most.",
                 least=self.domain.least,
             )
-        if self.kind == "replaced" and len(self.domain.corners()) < 2:
+        if self.kind == "replaced" and len({*map(_key, (*self.domain.corners(), *self.null))}) < 2:
             raise AdjacencyError("rows of a single value cannot be replaced by others; give a second value.")
+
+    def patterns(self) -> Iterator[Candidate]:
+        for split in self.splits():
+            for place in (True, None) if self.ordered and len(split.common) > 1 else (split.is_last,):
+                yield self._candidate(replace(split, is_last=place), self.words(split))
 
     def splits(self) -> Iterator[Split]:
         corners = self.domain.corners()
         room, fewest = self.domain.most - self.steps, self._fewest
         bases: list[tuple[Row, ...]] = [(row,) * fewest for row in corners[:2]] if fewest else [()]
         if room:
-            bases += [(row,) * room for row in corners[:2]]
+            bases += [(row,) * room for row in (*corners[:2], *self.null)]
         if room > 1:
             bases += [(row,) for row in corners[:2]]
             if len(corners) > 1:
@@ -239,7 +254,7 @@ class RowPairs(SplitPairs):
         parts = list(self.domain.ranges[0])
         parts[place] = number
         row = self.domain.row(parts)
-        replaced = (lowest,) * self.steps if self.kind == "replaced" else ()
+        replaced = (*self.null, lowest)[:1] * self.steps if self.kind == "replaced" else ()
         split = Split((lowest,) * self._fewest, (row,) * self.steps, replaced)
         return self._candidate(split, self.words(split))
 
@@ -252,7 +267,8 @@ class RowPairs(SplitPairs):
         """Yield the rows that only x contains, and those that only y contains."""
         k = self.steps
         if self.kind == "replaced":
-            yield from (((a,) * k, (b,) * k) for a, b in combinations(corners, 2))
+            pairs = product(corners, self.null) if self.null else combinations(corners, 2)
+            yield from (((a,) * k, (b,) * k) for a, b in pairs)
             return
         yield from (((row,) * k, ()) for row in corners)
         if k > 1:
@@ -267,19 +283,30 @@ class RowPairs(SplitPairs):
         return f"{difference}; {f'both contain {_listed(split.common)}' if split.common else 'no other rows'}"
 
     def drawn(self, rng: np.random.Generator) -> Split:
-        k = self.steps
-        pool = [self.domain.draw(rng) for _ in range(int(rng.integers(1, 4)))]
+        k, draw = self.steps, self._drawing(rng)
+        pool = [draw() for _ in range(int(rng.integers(1, 4)))]
 
-        def rows(count: int) -> tuple[Row, ...]:
-            return tuple(
-                pool[int(rng.integers(len(pool)))] if rng.random() < 0.5 else self.domain.draw(rng)
-                for _ in range(count)
-            )
+        def rows(count: int, among: list[Row]) -> tuple[Row, ...]:
+            return tuple(among[int(rng.integers(len(among)))] if rng.random() < 0.5 else draw() for _ in range(count))
 
-        common = rows(int(rng.integers(min(self._fewest, self.domain.most - k), self.domain.most - k + 1)))
+        n_common = int(rng.integers(min(self._fewest, self.domain.most - k), self.domain.most - k + 1))
+        common = rows(n_common, [*pool, *self.null])
         in_x = k if self.kind == "replaced" else int(rng.choice([0, k // 2]))
         in_y = k if self.kind == "replaced" else k - in_x
-        return Split(common, rows(in_x), rows(in_y), bool(rng.random() < 0.5))
+        split = Split(common, rows(in_x, pool), self.null * in_y or rows(in_y, pool), bool(rng.random() < 0.5))
+        return replace(split, is_last=None) if self.ordered and rng.random() < 1 / 3 else split
+
+    def _drawing(self, rng: np.random.Generator) -> Callable[[], Row]:
+        """Return what draws the rows of a pair; in half of all pairs they agree in some columns, as those of a user."""
+        corner, draw = self.domain.corners()[0], partial(self.domain.draw, rng)
+        is_listed = isinstance(self.domain, Rows) and self.domain.values
+        if is_listed or not isinstance(corner, tuple) or len(corner) < 2 or rng.random() < 0.5:
+            return draw
+        first, is_shared = draw(), rng.random(len(corner)) < 0.5
+        return lambda: tuple(a if one else b for a, b, one in zip(first, draw(), is_shared, strict=True))
+
+    def _is_null(self, row: Row) -> bool:
+        return _key(row) in map(_key, self.null)
 
     def changed(self, split: Split, rng: np.random.Generator) -> Split:
         common, row = list(split.common), self.domain.draw(rng)
@@ -295,9 +322,10 @@ class RowPairs(SplitPairs):
                 return replace(split, is_last=not split.is_last)
             case "add":
                 return split.with_rows("common", [*common, row])
-        side = "only_x" if split.only_x and (not split.only_y or rng.random() < 0.5) else "only_y"
+        side = "only_x" if split.only_x and (self.null or not split.only_y or rng.random() < 0.5) else "only_y"
         alone = list(getattr(split, side))
-        alone[int(rng.integers(len(alone)))] = row
+        if alone:  # else the rows of another table differ
+            alone[int(rng.integers(len(alone)))] = row
         return split.with_rows(side, alone)
 
 
@@ -329,10 +357,12 @@ class TablePairs(RowPairs):
         room, k = self.domain.most - self.steps, self.steps
         empty = [] if self.domain.empty is None else [(self.domain.empty,) * room]
         mixed = (low,) * (room // 2) + (high,) * (room - room // 2)
-        bases = [(low,) * room, *empty, mixed, (low,) * self._fewest, (high,) * room]
+        nulls = [(row,) * room for row in self.null]
+        bases = [(low,) * room, *empty, mixed, (low,) * self._fewest, (high,) * room, *nulls]
         corners = self.domain.corners()
         if self.kind == "replaced":
             pairs = [(low, row) for row in corners[1:]] + [(high, row) for row in corners[2:]]
+            pairs = [*product(self.null, corners)] or pairs
             changes = [((row,) * k, (usual,) * k) for usual, row in pairs]
         else:
             changes = [((row,) * k, ()) for row in corners]
@@ -346,8 +376,10 @@ class TablePairs(RowPairs):
 class UserPairs(SplitPairs):
     """Datasets that differ in `steps` users, added or removed with all their rows."""
 
-    domain: Rows
+    domain: Rows | Tables
     user: str | int
+    changed_rows: Literal["any"] | int | None = None  # rows of a user that stays; else users are added and removed
+    among: tuple[Any, ...] | None = None  # the users, if not all that the domain has
 
     has_many = True
 
@@ -364,9 +396,9 @@ class UserPairs(SplitPairs):
     @property
     def _place(self) -> Any:
         """Key or position of the user in a row."""
-        row, columns = self.domain.corners()[0], self.domain.columns
-        by_name = isinstance(self.user, str) and not isinstance(row, dict)
-        place = self.user if not by_name else columns.index(str(self.user)) if self.user in columns else None
+        row = self.domain.corners()[0]
+        columns, by_name = self.domain.names, isinstance(self.user, str) and not isinstance(row, dict)
+        place: Any = self.user if not by_name else columns.index(str(self.user)) if self.user in columns else None
         try:
             row[place]
         except (KeyError, IndexError, TypeError) as error:
@@ -379,7 +411,12 @@ class UserPairs(SplitPairs):
 
     @property
     def owner(self) -> int | None:
-        return None if self.domain.values else self._place % len(self.domain.ranges[0])
+        return None if self._is_listed else self._place % len(self.domain.corners()[0])
+
+    @property
+    def _is_listed(self) -> bool:
+        """Whether rows are listed with their users."""
+        return isinstance(self.domain, Rows) and bool(self.domain.values)
 
     def _owner(self, row: Row) -> Hashable:
         owner: Hashable = outcome_key(row[self._place])
@@ -387,19 +424,27 @@ class UserPairs(SplitPairs):
 
     def _users(self) -> Sequence[Any]:
         """Return all possible users."""
-        if self.domain.values:
+        if self.among is not None:
+            return self.among
+        if self._is_listed:
             return list({self._owner(row): row[self._place] for row in self.domain.values}.values())
-        low, high = math.ceil(self.domain.ranges[0][self._place]), math.floor(self.domain.ranges[1][self._place])
+        ends: Any = [end[self._place] for end in self.domain.ranges] if isinstance(self.domain, Rows) else ()
+        if isinstance(self.domain, Tables):
+            column = self.domain.columns[self._place][1]
+            if isinstance(column, CategoricalColumn):
+                return column.values
+            ends = column.ends
+        low, high = math.ceil(ends[0]), math.floor(ends[1])
         return range(low, min(high + 1, low + 2**62))  # of more users, Python tells no number
 
     @property
     def _largest(self) -> int:
         """Maximum number of rows of a user."""
-        return min(self.domain.rows_per_user or self.domain.most, self.domain.most)
+        return min(getattr(self.domain, "rows_per_user", None) or self.domain.most, self.domain.most)
 
     def _rows_of(self, user: Any) -> list[Row]:
         """Return representative rows that this user can own."""
-        if self.domain.values:
+        if self._is_listed:
             return [row for row in self.domain.values if self._owner(row) == outcome_key(user)]
         return [self._owned(row, user) for row in self.domain.corners()]
 
@@ -411,12 +456,17 @@ class UserPairs(SplitPairs):
         return (*row[:place], user, *row[place + 1 :])
 
     def _draw(self, user: Any, rng: np.random.Generator) -> Row:
-        if not self.domain.values:
+        if not self._is_listed:
             return self._owned(self.domain.draw(rng), user)
         rows = self._rows_of(user)
         return rows[int(rng.integers(len(rows)))]
 
     def splits(self) -> Iterator[Split]:
+        for split in self._of_users():
+            yield from (split,) if self.changed_rows is None else self._changes(split)
+
+    def _of_users(self) -> Iterator[Split]:
+        """Yield the splits of users that only one dataset contains."""
         users, k, most = self._users(), self.steps, self.domain.most
         changed, others = users[:k], users[k:]
         for size in dict.fromkeys((min(self._largest, most // k), 1)):
@@ -464,13 +514,14 @@ class UserPairs(SplitPairs):
 
     def words(self, split: Split) -> str:
         sides = (("x", split.only_x), ("y", split.only_y))
-        difference = " and ".join(f"{name} has {self._group(rows, 'more user')}" for name, rows in sides if rows)
-        common = f"both contain {self._group(split.common, 'user')}" if split.common else "no other users"
+        more = ("more user", "row") if self.changed_rows is None else ("user", "more row")
+        difference = " and ".join(f"{name} has {self._group(rows, *more)}" for name, rows in sides if rows)
+        common = f"both contain {self._group(split.common)}" if split.common else "no other users"
         return f"{difference}; {common}"
 
-    def _group(self, rows: tuple[Row, ...], noun: str) -> str:
-        users = len(set(map(self._owner, rows)))
-        return f"{counted(users, noun)} with {counted(len(rows), 'row')}, such as {shorten(rows[0])}"
+    def _group(self, rows: tuple[Row, ...], users: str = "user", what: str = "row") -> str:
+        n_users = len(set(map(self._owner, rows)))
+        return f"{counted(n_users, users)} with {counted(len(rows), what)}, such as {shorten(rows[0])}"
 
     def drawn(self, rng: np.random.Generator) -> Split:
         users, room = self._users(), self.domain.most
@@ -484,7 +535,39 @@ class UserPairs(SplitPairs):
             side = sides[0] if i >= self.steps else sides[1 + int(rng.integers(2))]
             side += [self._draw(users[index], rng) for _ in range(size)]
         common, only_x, only_y = map(tuple, sides)
-        return Split(common, only_x, only_y, bool(rng.random() < 0.5))
+        split = Split(common, only_x, only_y, bool(rng.random() < 0.5))
+        return split if self.changed_rows is None else self.redrawn(split, rng)
+
+    def redrawn(self, split: Split, rng: np.random.Generator) -> Split:
+        """Return a split in which the users of the rows that one dataset contains alone have other rows."""
+        mine, rest = self._divided((*split.only_x, *split.only_y))
+        other = tuple(self._draw(row[self._place], rng) for row in mine if rng.random() < 0.8)
+        stay = mine[:1] if rng.random() < 0.5 else ()
+        return Split((*split.common, *rest, *stay), mine, other, split.is_last)
+
+    def _changes(self, split: Split) -> Iterator[Split]:
+        """Yield splits in which the users of the rows that one dataset contains alone have other rows, or fewer."""
+        mine, rest = self._divided((*split.only_x, *split.only_y))
+        common, other = (*split.common, *rest), tuple(map(self._opposite, mine))
+        yield Split(common, mine, other, split.is_last)
+        yield Split(common, mine, other[:1], split.is_last)
+        stay = {self._owner(row): row for row in other}
+        for kept in (stay.values(), ()):
+            yield Split((*common, *kept), mine, (), split.is_last)
+
+    def _opposite(self, row: Row) -> Row:
+        """Return the row of the same user at the other end."""
+        rows = self._rows_of(row[self._place])
+        return next((each for each in rows[1::-1] if _key(each) != _key(row)), row)
+
+    def _divided(self, rows: Iterable[Row]) -> tuple[tuple[Row, ...], tuple[Row, ...]]:
+        """Return the first rows of each user, as many as may change, and the others."""
+        most = self.changed_rows if isinstance(self.changed_rows, int) else math.inf
+        count, sides = Counter[Hashable](), (list[Row](), list[Row]())
+        for row in rows:
+            count[self._owner(row)] += 1
+            sides[count[self._owner(row)] > most].append(row)
+        return tuple(sides[0]), tuple(sides[1])
 
     def is_allowed(self, candidate: Candidate) -> bool:
         ends = candidate.parts.ends
@@ -506,6 +589,130 @@ class UserPairs(SplitPairs):
             case _:
                 return replace(split, is_last=not split.is_last)
         return split.with_rows(side, rows)
+
+
+Splits = dict[str, Split]
+
+
+@dataclass(frozen=True, slots=True)
+class SeveralTablePairs(PairSource):
+    """Pairs of dictionaries of tables, made from a split of each table; all differences are in one table, or of users.
+
+    Each table has a source of its own. Those of `owned` have the same users; without users, any one table differs.
+    """
+
+    sources: dict[str, SplitPairs]
+    owned: dict[str, UserPairs]
+
+    has_many = True
+
+    def patterns(self) -> Iterator[Candidate]:
+        if not self.owned:
+            by_table = zip_longest(*map(self._of_one_table, self.sources))
+            yield from (self._candidate(parts) for found in by_table for parts in found if parts is not None)
+        for fill in self._fills() if self.owned else ():
+            for splits in zip(*(source.splits() for source in self.owned.values()), strict=False):
+                parts = dict(zip(self.owned, splits, strict=True))
+                yield self._candidate({**fill, **parts})
+                both = {name: Split((*each.common, *each.only_x)) for name, each in parts.items()}
+                yield from (self._candidate({**fill, **both, name: split}) for name, split in parts.items())
+
+    def _of_one_table(self, name: str) -> Iterator[Splits]:
+        return ({**fill, name: split} for fill in self._fills() for split in self.sources[name].splits())
+
+    def _fills(self) -> Iterator[Splits]:
+        """Yield equal tables: as many rows as they may have, at one end or at both, or as few."""
+        domains = {name: source.domain for name, source in self.sources.items()}
+        for size, ends in (("most", slice(1)), ("least", slice(1)), ("most", slice(1, 2)), ("most", slice(None))):
+            rows = {name: cycle(domain.corners()[ends] or domain.corners()) for name, domain in domains.items()}
+            yield {name: Split(tuple(islice(rows[name], getattr(each, size)))) for name, each in domains.items()}
+
+    def random(self, rng: np.random.Generator) -> Iterator[Candidate]:
+        while True:
+            parts = {name: self._equal(source.domain, rng) for name, source in self.sources.items()}
+            if self.owned:
+                parts |= self._of_users(rng)
+            else:
+                name = [*self.sources][int(rng.integers(len(self.sources)))]
+                parts[name] = self.sources[name].drawn(rng)
+            yield self._candidate(parts, "random pair: ")
+
+    def _equal(self, domain: Rows | Tables, rng: np.random.Generator) -> Split:
+        """Return equal tables of a few different rows."""
+        pool = [domain.draw(rng) for _ in range(int(rng.integers(1, 4)))]
+        count = int(rng.integers(domain.least, domain.most + 1))
+        return Split(tuple(pool[int(rng.integers(len(pool)))] for _ in range(count)))
+
+    def _of_users(self, rng: np.random.Generator) -> Splits:
+        """Return the rows of random users in all tables, of which the first ones differ."""
+        first = next(iter(self.owned.values()))
+        users, changed = first._users(), str(rng.choice([*self.owned]))
+        chosen = rng.choice(len(users), min(len(users), first.steps + int(rng.integers(3))), replace=False).tolist()
+        sides = ["common" if i >= first.steps else _SIDES[int(rng.integers(2))] for i in range(len(chosen))]
+        parts: Splits = {}
+        for name, source in self.owned.items():
+            split = Split()
+            for index, side in zip(chosen, sides, strict=True):
+                rows = [source._draw(users[index], rng) for _ in range(int(rng.integers(source._largest + 1)))]
+                split = split.with_rows(side, (*getattr(split, side), *rows))
+            if first.changed_rows is not None and (name == changed or first.changed_rows == "any"):
+                split = source.redrawn(split, rng)
+            elif first.changed_rows is not None:
+                split = Split((*split.common, *split.only_x, *split.only_y))
+            parts[name] = split
+        return parts
+
+    def moves(self, candidate: Candidate, rng: np.random.Generator) -> Iterator[Candidate]:
+        while True:
+            name = [*self.sources][int(rng.integers(len(self.sources)))]
+            yield self._with(candidate.parts, name, self.sources[name].changed(candidate.parts[name], rng))
+
+    def simpler(self, candidate: Candidate) -> Iterator[Candidate]:
+        for name, source in self.sources.items():
+            for split in source._simpler(candidate.parts[name]):
+                yield self._candidate({**candidate.parts, name: split})
+
+    def lines(self) -> Iterator[Line]:
+        fill = next(self._fills())
+        return (self._beside(fill, name, line) for name, source in self.sources.items() for line in source.lines())
+
+    def lines_near(self, candidate: Candidate) -> Iterator[Line]:
+        parts = candidate.parts
+        for name in sorted(parts, key=lambda each: not (parts[each].only_x or parts[each].only_y)):
+            for line in self.sources[name].lines_near(_of_split(parts[name])):
+                yield self._beside(parts, name, line)
+
+    def _beside(self, parts: Splits, name: str, line: Line) -> Line:
+        """Return a line of one table beside the others."""
+        return replace(line, at=lambda number: self._with(parts, name, line.at(number).parts))
+
+    def _with(self, parts: Splits, name: str, split: Split) -> Candidate:
+        found = self._candidate({**parts, name: split})
+        return replace(found, label=f"{found.label}{VARIATION}")
+
+    def is_allowed(self, candidate: Candidate) -> bool:
+        return all(source.is_allowed(_of_split(candidate.parts[name])) for name, source in self.sources.items())
+
+    def _candidate(self, parts: Splits, label: str = "") -> Candidate:
+        made = {name: source._candidate(parts[name], "") for name, source in self.sources.items()}
+        differing = [name for name, split in parts.items() if split.only_x or split.only_y]
+        words = [f"{name}: {self.sources[name].words(parts[name])}" for name in differing]
+        words += [f"{name}: {_listed(split.common)}" for name, split in parts.items() if name not in differing]
+        ends = [tuple(each.ends[side] for each in made.values() if each.ends) for side in (0, 1)]
+        return Candidate(
+            label + "; ".join(words),
+            {name: each.x for name, each in made.items()},
+            {name: each.y for name, each in made.items()},
+            parts,
+            (ends[0], ends[1]),
+            tuple(each.group for each in made.values()),
+            sum(each.size for each in made.values()),
+        )
+
+
+def _of_split(split: Split) -> Candidate:
+    """Return a candidate for methods that read its parts alone."""
+    return Candidate("", None, None, split)
 
 
 def _key(row: Row) -> Hashable:

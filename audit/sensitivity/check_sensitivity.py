@@ -15,11 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ..clock import now
-from ..datasets.adjacency import Adjacency, as_adjacency
+from ..datasets.adjacency import Adjacency, Local, RowAdjacency, as_adjacency
 from ..datasets.contents import Kept, distance_of
 from ..datasets.description import difference
 from ..datasets.domains import Domain
-from ..errors import DatasetError, MechanismError, described
+from ..datasets.rows import row_list, tables_of
+from ..datasets.tables import as_domain
+from ..errors import AuditError, DatasetError, MechanismError, OptionError, described
 from ..events.named_parts import (
     EXACT,
     columns_of_table,
@@ -39,7 +41,7 @@ from ..random_streams import Stream, seed_of
 from ..search.candidates import Candidate, Pool, may_show_data, shown, text_of_error
 from ..search.climb import KEPT, ROUNDING, Climb, Comparisons, Sized
 from ..search.not_finite import with_special_numbers
-from ..search.pairs_for_domain import pairs_of
+from ..search.pairs_for_domain import pairs_of, relation_in
 from .sensitivity_result import ChangedPair, Norm, SearchEnd, SensitivityResult, exceeds
 
 # What a query returned, as numbers by the names of its parts, and how far two answers are apart.
@@ -55,11 +57,12 @@ _DEEPEST = 20  # levels of nested parts
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The numbers that a query returned, by the labels that lead to them."""
+    """The numbers that a query returned, by the labels that lead to them; or the dataset of a transformation."""
 
     parts: dict[Path, Numbers]  # doubles, or Python's whole numbers where these are larger than a double holds
     lengths: dict[Path, int]  # of lists and tuples of parts
     is_whole: bool  # whether all numbers are whole numbers by type, which have no rounding errors
+    dataset: Any = None  # rows in lists, with rounded floats
 
     @property
     def is_finite(self) -> bool:
@@ -82,20 +85,28 @@ class Change:
     only_y: tuple[str, ...] = ()
 
 
-def answer_of(output: Any) -> Answer:
-    """Return the numbers of what a query returned; raise a `DatasetError` for anything but numbers."""
+def answer_of(output: Any, relation: Adjacency | None = None) -> Answer:
+    """Return the numbers of what a query returned, or its dataset, if a relation compares these.
+
+    Anything else raises a `DatasetError`.
+    """
+    if relation is not None:
+        return Answer({}, {}, True, _dataset_of(output, relation))
     parts: dict[Path, Numbers] = {}
     lengths: dict[Path, int] = {}
     are_whole = [_read(leaf, path, parts, output) for path, leaf in _leaves(output, (), lengths, 0)]
     return Answer(parts, lengths, all(are_whole))
 
 
-def change_between(x: Answer, y: Answer, norm: Norm) -> Change:
-    """Return how far two answers are apart in a norm.
+def change_between(x: Answer, y: Answer, norm: Norm, relation: Adjacency | None = None) -> Change:
+    """Return how far two answers are apart in a norm, or two datasets under a relation.
 
     A part that only one answer has counts as 0 in the other. Equal numbers do not change, NaN and infinite ones
     included; any other change to or from such a number is infinite, and so is a change of the shape of an array.
     """
+    if relation is not None:
+        size = relation.distance(x.dataset, y.dataset)
+        return Change(size, relation.difference(x.dataset, y.dataset) if math.isinf(size) else "")
     steps = list[Numbers]()
     only_x, only_y = (
         () if x.parts.keys() == y.parts.keys() else tuple(path_text(path) for path in a.parts if path not in b.parts)
@@ -132,8 +143,34 @@ def path_text(path: Path) -> str:
     return ".".join(map(label_text, path))
 
 
+def _dataset_of(output: Any, relation: Adjacency) -> Any:
+    """Return a copy of a dataset, with its rows in lists if the relation compares rows."""
+    if not isinstance(relation, RowAdjacency):
+        return copy.deepcopy(output)
+    try:
+        tables = tables_of(output, output, relation.tables) or {}
+        rows = {name: _rounded(row_list(table)) for name, (table, _) in tables.items()}
+    except DatasetError as error:
+        raise DatasetError(f"the query returned {shorten(output)}, which is not a dataset: {error}") from error
+    return rows.get(None, rows)
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, (np.ndarray, np.generic)):
+        value = value.tolist()
+    if isinstance(value, float):  # vectorised code may round a row otherwise beside other rows
+        # Ties such as 2⁻¹³, whose tenth and last digit is a 5, are moved so far that their last bit decides nothing.
+        # Numbers of nine digits stay: half a unit of the ninth digit is at least 5e-10 of a number.
+        return float(f"{value * (1.0 + 3e-11):.9g}")
+    if isinstance(value, (list, tuple)):
+        return (list if isinstance(value, list) else tuple)(map(_rounded, value))
+    return {name: _rounded(part) for name, part in value.items()} if isinstance(value, dict) else copy.deepcopy(value)
+
+
 def answer_text(answer: Answer) -> str:
     """Return an answer on a short line."""
+    if answer.dataset is not None:
+        return shorten(answer.dataset)
     shown = {path_text(path): part.tolist() for path, part in answer.parts.items()}
     return shorten(shown[""] if list(shown) == [""] else shown)
 
@@ -263,6 +300,7 @@ class Evaluations(Comparisons[Compared]):
     query: Callable[[Any], Any]
     norm: Norm
     bound: float  # stated sensitivity
+    relation: Adjacency | None = None  # of the datasets that a transformation returns
     deadline: float = math.inf  # time of `clock.now` at which no other pair is compared
     shows_data: bool = True  # whether errors and notes may have the contents of datasets
     progress: Callable[[int], None] | None = None  # is told of every evaluation
@@ -293,8 +331,13 @@ class Evaluations(Comparisons[Compared]):
         if x is None or y is None:
             self.failed += 1
             return None
+        try:
+            change = change_between(x, y, self.norm, self.relation)
+        except AuditError as error:  # datasets that the relation does not compare
+            self.failed += 1
+            self.first_error = self.first_error or str(error)
+            return None
         self.pairs += 1
-        change = change_between(x, y, self.norm)
         return Compared(candidate, change.size, x, y, change)
 
     def again(self, dataset: Any, before: Answer) -> Any:
@@ -302,9 +345,9 @@ class Evaluations(Comparisons[Compared]):
         kept, copied = Kept(dataset), None
         try:
             output = self._evaluated(dataset)
-            answer = answer_of(output)
+            answer = answer_of(output, self.relation)
             copied = _copied(output, answer)
-            size = change_between(before, answer, self.norm).size
+            size = change_between(before, answer, self.norm, self.relation).size
             if size > ROUNDING * max(norm_of(before, self.norm), self.bound):
                 self._note_difference(before, answer_text(answer), dataset)
         except Exception as error:  # a query may raise anything
@@ -317,7 +360,7 @@ class Evaluations(Comparisons[Compared]):
             return self._answers[end]
         kept = Kept(dataset) if self._repeated < _REPEATED else None
         try:
-            answer = answer_of(self._evaluated(dataset))
+            answer = answer_of(self._evaluated(dataset), self.relation)
             self.not_finite += not answer.is_finite
         except Exception as error:  # a query may raise anything
             answer = None
@@ -369,6 +412,7 @@ def check_sensitivity(
     *,
     adjacency: Adjacency | str | None = None,
     norm: Norm = "l1",
+    output_adjacency: Adjacency | str | None = None,
     bound: float,
     distance: float = 1,
     evaluations: int = 10_000,
@@ -379,6 +423,7 @@ def check_sensitivity(
 ) -> SensitivityResult:
     """Search for neighbours between which a deterministic query changes by more than `bound`.
 
+    With `output_adjacency`, the query is a transformation, whose outputs are datasets more than `bound` steps apart.
     A refutation is certain: the result holds the two datasets, and the change between them is computed, not estimated.
     If no such pair is found, the bound may still be wrong.
 
@@ -395,8 +440,13 @@ def check_sensitivity(
         Neighbour relation that every pair must satisfy. A domain needs one.
     norm : {"l1", "l2", "linf"}
         Norm of the change: "l1" for Laplace noise, "l2" for Gaussian noise.
+    output_adjacency : Adjacency or str, optional
+        For a transformation, which returns datasets: the relation in whose distance they may be at most `bound` apart,
+        such as "add-remove" (symmetric distance), "replace" (change-one distance) or ``AddRemove(ordered=True)``
+        (insert-delete distance). Rows are compared exactly, floats by nine digits. `norm` has no meaning then.
     bound : float
-        Stated sensitivity: the largest change between two datasets at this distance. At least 0 and finite.
+        Stated sensitivity or stability: the largest change between two datasets at this distance. At least 0 and
+        finite.
     distance : float
         Distance of the pairs.
     evaluations : int
@@ -449,8 +499,13 @@ def check_sensitivity(
     >>> print(check_sensitivity(clipped_sum, rows, adjacency="replace", bound=1.0).sentence)
     REFUTED: the l1 sensitivity is at least 2, stated 1; x = [-1.0], y = [1.0]
     """
-    seed = checked_seed(seed)
-    relation = None if adjacency is None else as_adjacency(adjacency)
+    seed, domain = checked_seed(seed), as_domain(domain)
+    relation, outputs = (None if each is None else as_adjacency(each) for each in (adjacency, output_adjacency))
+    relation = relation_in(domain, relation)
+    if isinstance(outputs, Local):
+        raise OptionError(
+            'output_adjacency=Local() puts any two outputs one step apart; use a relation of rows such as "add-remove".'
+        )
     deadline = math.inf if seconds is None else now() + seconds
     shows_data = may_show_data(domain, keep_datasets=keep_datasets)
     name = getattr(query, "__name__", type(query).__name__)
@@ -458,11 +513,11 @@ def check_sensitivity(
         meter.expect(evaluations if seconds is None else None, is_most=True)
         meter.ways = ("fewer evaluations=", "seconds=")
         timed = meter.timed(query)
-        apart = partial(_apart, timed)
+        apart = partial(_apart, timed, relation=outputs)
         larger = with_special_numbers(domain, apart, partial(_error_of, timed), lambda *pair: apart(*pair) > 0.0)
         source = pairs_of(larger.domain, relation, distance, seed_of(seed, Stream.EXAMPLES))
         pool = Pool(source, relation, distance, seed)
-        comparisons = Evaluations(timed, norm, bound, deadline, shows_data, meter, most=evaluations)
+        comparisons = Evaluations(timed, norm, bound, outputs, deadline, shows_data, meter, most=evaluations)
         search = Climb(pool, comparisons)
         search.run()
     found = search.largest
@@ -485,6 +540,7 @@ def check_sensitivity(
     return SensitivityResult(
         query=name,
         norm=norm,
+        output_adjacency="" if outputs is None else str(outputs),
         bound=bound,
         pair=pair,
         simple=None if simple is found else _confirmed(simple, comparisons),
@@ -507,10 +563,11 @@ def check_sensitivity(
     )
 
 
-def _apart(query: Callable[[Any], Any], one: Any, other: Any) -> float:
+def _apart(query: Callable[[Any], Any], one: Any, other: Any, *, relation: Adjacency | None = None) -> float:
     """0 if the query's answers on two datasets are equal, else infinite, also if it fails on one."""
     try:
-        return 0.0 if change_between(answer_of(query(one)), answer_of(query(other)), "linf").size == 0.0 else math.inf
+        x, y = (answer_of(query(dataset), relation) for dataset in (one, other))
+        return 0.0 if change_between(x, y, "linf", relation).size == 0.0 else math.inf
     except Exception:  # a query may raise anything
         return math.inf
 

@@ -63,8 +63,10 @@ class SensitivityResult(Result):
     query : str
         Name of the query.
     norm : {"l1", "l2", "linf"}
+    output_adjacency : str
+        Of a transformation, the relation in whose distance its outputs are compared; else empty.
     bound : float
-        Stated sensitivity.
+        Stated sensitivity, or stability of a transformation.
     pair : ChangedPair
         The pair found.
     simple : ChangedPair, optional
@@ -99,6 +101,7 @@ class SensitivityResult(Result):
 
     query: str
     norm: Norm
+    output_adjacency: str = ""
     bound: float
     pair: ChangedPair
     simple: ChangedPair | None = None
@@ -150,7 +153,7 @@ class SensitivityResult(Result):
     @property
     def sentence(self) -> str:
         """The verdict in a sentence: the change, the bound and, for a refutation, the pair."""
-        name = f"{self.norm} sensitivity{'' if self.distance == 1 else f' at distance {self.distance:g}'}"
+        name = f"{self._what}{'' if self.distance == 1 else f' at distance {self.distance:g}'}"
         stated = f"stated {self.bound:.12g}"
         match self.verdict:
             case Verdict.INCONCLUSIVE:
@@ -164,6 +167,12 @@ class SensitivityResult(Result):
                 return f"REFUTED: the {name} is at least {self._lower}, {stated}; {self.shown.summary}"
         found = f"largest change found {self.change:.6g} in {self.evaluations:,} evaluations"
         return f"NOT REFUTED: {found}, {stated} ({name})"
+
+    @property
+    def _what(self) -> str:
+        """What the bound is on."""
+        within = f"distance of outputs under {self.output_adjacency}"
+        return within if self.output_adjacency else f"{self.norm} sensitivity"
 
     @property
     def _lower(self) -> str:
@@ -209,7 +218,7 @@ class SensitivityResult(Result):
         return {
             "kind": "sensitivity",
             "subject": self.query,
-            "claim": f"{self.norm} sensitivity {self.bound:.6g}",
+            "claim": f"{self._what} {self.bound:.6g}",
             "found": f"change {self.change:.6g}",
         }
 
@@ -221,7 +230,7 @@ class SensitivityResult(Result):
 
     def __repr__(self) -> str:
         return (
-            f"<SensitivityResult {self.query}: {self.verdict.value}, {self.norm} change {self.change:.6g}, stated "
+            f"<SensitivityResult {self.query}: {self.verdict.value}, {self._what} {self.change:.6g}, stated "
             f"{self.bound:.6g}>"
         )
 

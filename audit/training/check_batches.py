@@ -20,7 +20,7 @@ from scipy.sparse import csr_array
 from scipy.special import betaincinv, log_ndtr, rel_entr
 from scipy.stats import binom
 
-from ..claims.claim import Array
+from ..claims.claim import Array, check_number
 from ..clock import now
 from ..errors import MechanismError, OptionError
 from ..extras import require
@@ -762,7 +762,7 @@ def check_batches(
 
     Raises
     ------
-    OptionError
+    OptionError, ClaimError
         If an argument is outside its range, n does not fit the batches, or a run has no end.
     MechanismError
         If the sampler returns anything but batches of indices, draws nothing, or a run is too long for the time limit.
@@ -799,6 +799,7 @@ def check_batches(
     """
     assumption = _assumption(n, q, batch_size, sampling)
     if noise_multiplier is not None:
+        delta = check_number("delta", delta, 0, 1, "1e-5 is usual", closed=False)
         require("accounting", "the cost of a sampler needs", "dp_accounting")
     seed, who = checked_seed(seed), str(name or getattr(sampler, "__name__", type(sampler).__name__))
     with told(progress, who) as meter:

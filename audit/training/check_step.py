@@ -22,7 +22,7 @@ import numpy as np
 from scipy.special import gammaincinv, ndtri
 
 from ..claims.claim import Claim, claim_at
-from ..datasets.adjacency import AddRemove, Adjacency, Replace, as_adjacency
+from ..datasets.adjacency import AddRemove, Adjacency, Replace, ZeroOut, as_adjacency
 from ..errors import AuditError, MechanismError, OptionError
 from ..floating_point_errors import with_own_arithmetic
 from ..known_options import with_known_options
@@ -72,7 +72,8 @@ def check_step(
         Claim of one step, with this batch: without the amplification by the choice of the batch. By default that of the
         step, if it has one. `GaussianDP(1 / noise_multiplier)` for Gaussian noise of ``noise_multiplier * clip``.
     adjacency : Adjacency or str
-        "add-remove" or "replace".
+        "add-remove", "replace", or "zero-out", in which an example of zeros, or the null record of a `ZeroOut`, takes
+        the place of another one.
     sensitivity : float, optional
         Stated l2 norm of the largest contribution of an example, in units of the output.
     examples : batch, optional
@@ -143,7 +144,7 @@ def check_step(
     said = stated(step, claim if has_claim else 0.0, None, "")
     relation = as_adjacency(adjacency)
     if not isinstance(relation, (AddRemove, Replace)):
-        told = f'adjacency={adjacency!r} is not one of batches; use "add-remove" or "replace".'
+        told = f'adjacency={adjacency!r} is not one of batches; use "add-remove", "replace" or "zero-out".'
         raise OptionError(told, adjacency=adjacency)
     ignored = names_in(ignore)
     if unknown := [name for name in ignored if name not in ROWS]:
@@ -163,7 +164,7 @@ def check_step(
         adjacency=relation,
         bound=sensitivity,
         makes_up=made_up,
-        derived=names_in(derived) or getattr(step, "derived", ()),
+        derived=names_in(derived),
         tolerance=tolerance,
         alpha=alpha,
         ignored=ignored,
@@ -290,7 +291,11 @@ class _Check:
         if first.not_finite:
             told = f"{name} returns numbers that are not finite on the batch ({first.not_finite})"
             raise MechanismError(f"{told}; start from finite parameters and examples.", mechanism=name)
-        self.layout = layout = Layout(first, self.derived)
+        self.layout = layout = Layout(first, self.derived or getattr(self.step.function, "derived", ()))
+        if unknown := [each for each in self.derived if not layout.has(each)]:
+            names = ", ".join(filter(None, layout.shapes))
+            told = f"derived={shorten(unknown[0])} is not a tensor that {name} returns"
+            raise OptionError(f"{told}; use {f'one of {names}' if names else 'it for dictionaries of tensors'}.")
         outputs = [self._output(self.base, coins) for coins in range(self._needed_to_pair())]
         changed = next((told for each in outputs if (told := each.error or layout.misfit(each))), None)
         draws = np.stack([layout.vector(each) for each in outputs])
@@ -363,6 +368,14 @@ class _Check:
     def _neighbours(self) -> None:
         base, n = self.base, len(self.base)
         examples = list(examples_of(base, self.more, makes_up=self.makes_up))
+        null = self._null_example(self.adjacency.null) if isinstance(self.adjacency, ZeroOut) else None
+
+        def before(place: int) -> Batch:
+            """The batch whose example at a place is replaced by others: the null example, if neighbours have one."""
+            return (
+                base if null is None else base.with_at(place, null, f"{base.words}, example {place} the null example")
+            )
+
         if self._may_add:
             self._refuse_one_size()
             for place in dict.fromkeys((0, n // 2, n - 1)):
@@ -370,17 +383,25 @@ class _Check:
             changed = [base.plus(each, f"{base.words} and {each.words}") for each in examples]
         else:
             changed = [base.with_at(n - 1, each, f"{base.words}, its last one {each.words}") for each in examples]
-        reached = [self._compare(each, base) for each in changed]
+        kept = base if self._may_add else before(n - 1)
+        reached = [self._compare(each, kept) for each in changed]
         best = next(place for place, mu in enumerate(reached) if not _beats(max(reached), mu))
         self._best = examples[best]
         if self._may_add:
             self._sizes()
             return
-        for other in changed:
+        for other in changed if null is None else ():
             self._compare(changed[best], other)
         for place in dict.fromkeys((0, n // 2)):
             words = f"{base.words}, example {place} now {self._best.words}"
-            self._compare(base.with_at(place, self._best, words), base)
+            self._compare(base.with_at(place, self._best, words), before(place))
+
+    def _null_example(self, null: Any) -> Batch:
+        try:
+            return Batch(tuple(np.full_like(leaf[:1], null) for leaf in self.base.leaves), "the null example")
+        except (TypeError, ValueError) as error:
+            told = f"null={shorten(null)} is not an example of this batch ({error}); use a number"
+            raise OptionError(told, null=null) from error
 
     def _refuse_one_size(self) -> None:
         """Raise a `MechanismError` if the step takes batches of one size only."""

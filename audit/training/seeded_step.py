@@ -247,18 +247,26 @@ def _epsilon(kind: str) -> float:
 # The numbers of an output as one vector.
 
 
+def _is_in(name: str, group: str) -> bool:
+    return name == group or name.startswith(f"{group}.")
+
+
 class Layout:
     """Where each tensor lies in the vector of all numbers."""
 
     def __init__(self, output: Output, derived: tuple[str, ...]) -> None:
         self.shapes = {name: part.shape for name, part in output.parts.items()}
         sizes = [part.size for part in output.parts.values()]
-        is_derived = [any(name == each or name.startswith(f"{each}.") for each in derived) for name in self.shapes]
+        is_derived = [any(_is_in(name, each) for each in derived) for name in self.shapes]
         self.size, self.grid = sum(sizes), np.zeros(sum(sizes))  # last binary digit, by number
         self.epsilons = np.repeat([output.epsilons[name] for name in self.shapes], sizes)
         self.is_primary = ~np.repeat(np.array(is_derived, dtype=bool), sizes)
         ends = zip(self.shapes, pairwise(np.cumsum([0, *sizes]).tolist()), strict=True)
         self.spans = {name: slice(start, end) for name, (start, end) in ends if end > start}
+
+    def has(self, name: str) -> bool:
+        """Return whether a name is that of a tensor, or begins that of one."""
+        return any(_is_in(each, name) for each in self.shapes)
 
     def misfit(self, output: Output) -> str:
         """Return how an output differs in form; empty if it does not."""

@@ -132,7 +132,7 @@ def bench_errata(seed: Seed = 0, alpha: CaseAlpha = 1e-5, jobs: Jobs = None, out
     from ..documents.errata import cases_of, errata_page
     from ..suite.run_suite import chosen_experiments, run_experiments
 
-    chosen = chosen_experiments(cases_of(), None)
+    chosen = chosen_experiments(cases_of())
     suite = run_experiments(chosen, alpha=alpha, seed=seed, jobs=jobs)
     _print_page(errata_page(suite), out)
     raise typer.Exit(0 if suite.is_met else 1)

@@ -12,7 +12,7 @@ from ...audit.files import write_atomically
 from ...audit.procedures.check import check
 from ...audit.results.audit_result import AuditResult
 from ...reports.figures.output_figures import outputs_figure
-from ...reports.figures.plot import standalone_svg
+from ...reports.figures.plot import svg
 from ...reports.plain_text import number, symbol
 from ..catalogue.entries import Fault, entries
 
@@ -75,7 +75,8 @@ def exhibit(name: str) -> Exhibit:
     if figure is None:
         raise OptionError(f"{name}: the pilot outputs of this bug cannot be drawn; choose another bug.")
     label = f"{_TITLES[name]}: pilot outputs on x and y, and the log of their ratio; {result.event_in_words}."
-    return Exhibit(fault, result, standalone_svg(figure, label=label))
+    of_page = svg(figure, label=label, prefix="")
+    return Exhibit(fault, result, of_page.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1) + "\n")
 
 
 def section(shown: Exhibit) -> str:

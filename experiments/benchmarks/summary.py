@@ -11,8 +11,8 @@ from typing import Any, TypeAlias
 
 from ...audit.errors import RecordError
 from ...audit.printing import rounded_down
-from ..published.google_cases.cases import REJECTED
 from .detection import LEAK_RUNS
+from .google_cases import REJECTED
 from .measure import Row, is_met, load_record, words
 
 Cells: TypeAlias = dict[str, Any]

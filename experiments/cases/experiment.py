@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +20,6 @@ from ...audit.printing import did_you_mean
 from ...audit.procedures.check import check
 from ...audit.progress import told
 from ...audit.records.json_codec import plain_data, read_data
-from ...audit.records.suite import Entry
 from ...audit.results.audit_result import AuditResult
 from ...audit.results.statement_result import StatementResult
 from ...audit.results.verdict import Verdict
@@ -35,9 +34,6 @@ from ...mechanisms import (
     exact_epsilon,
 )
 from ...mechanisms.distributions.divergences import no_closed_form
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 # Exact privacy parameter of a pair, from the distributions of a mechanism.
 
@@ -67,7 +63,7 @@ def parameter_by_distributions(mechanism: Any, pair: tuple[Any, Any], claim: Cla
 def exact_parameter(claim: Claim, distribution_x: Distribution, distribution_y: Distribution) -> float:
     """Return the smallest privacy parameter of the claim whose boundary no event crosses, in both directions.
 
-    The privacy parameter is exact delta where the claim bounds delta, and per step where it is a group claim.
+    The privacy parameter is exact delta if the claim bounds delta, and per step for a group claim.
     Distributions without a closed form raise an `OptionError`: for claims other than (ε, δ)-DP, all but two finite
     distributions or two Laplace distributions of one scale.
     """
@@ -230,7 +226,7 @@ Case: TypeAlias = AuditCase | StatementCase
 class Experiment:
     """A statement of a document and the cases that test it: true versions must not be refuted, false ones must.
 
-    `source` is the theorem, definition or example in the document; `draw` maps the entries of the cases to a figure.
+    `source` is the theorem, definition or example in the document.
     """
 
     id: str
@@ -238,7 +234,6 @@ class Experiment:
     statement: str
     source: str
     cases: tuple[Case, ...]
-    draw: Callable[[Sequence[Entry]], Figure] | None = None
 
 
 def true_statement(name: str, claimed: str, measure: Callable[..., StatementResult], **rest: Any) -> StatementCase:
@@ -251,8 +246,8 @@ def false_statement(name: str, claimed: str, measure: Callable[..., StatementRes
     return StatementCase(name=name, claimed=claimed, measure=measure, expected=Verdict.REFUTED, **rest)
 
 
-def select(experiments: Sequence[Experiment], names: Sequence[str], documents: Sequence[str]) -> list[Experiment]:
-    """Return the experiments with these ids or documents, and the cases of these names; refuses names of none."""
+def select(experiments: Sequence[Experiment], names: Sequence[str]) -> list[Experiment]:
+    """Return the experiments with these ids, and the cases of these names; refuses names of none."""
     known = {case.name for experiment in experiments for case in experiment.cases}
     ids = {experiment.id.lower() for experiment in experiments}
     for name in names:
@@ -263,18 +258,13 @@ def select(experiments: Sequence[Experiment], names: Sequence[str], documents: S
             raise UnknownNameError(
                 f"{name!r} is not an experiment or a case{hint} `dpaudit list all` shows the names.", name=name
             )
-    for document in documents:
-        if document not in {experiment.document for experiment in experiments}:
-            found = ", ".join(dict.fromkeys(experiment.document for experiment in experiments))
-            hint = did_you_mean(document, found.split(", ")) or "."
-            raise UnknownNameError(f"{document!r} is not a document; use one of {found}{hint}", name=document)
     wanted = {name.lower() for name in names}
     chosen = []
     for experiment in experiments:
-        if "all" in names or experiment.id.lower() in wanted or experiment.document in documents:
+        if "all" in names or experiment.id.lower() in wanted:
             chosen.append(experiment)
         elif cases := tuple(case for case in experiment.cases if case.name in names):
-            chosen.append(replace(experiment, cases=cases, draw=None))
+            chosen.append(replace(experiment, cases=cases))
     return chosen
 
 
@@ -294,7 +284,7 @@ def holds(
     """Return an audit that must not refute the claim.
 
     Options are `claim` (by default the mechanism's own), `distance`, `runs`, `detect`, `bins`, and `exact`, which
-    is computed from the distributions unless given: an `OptionError` says where they do not give it. A claim of ε = 0
+    is computed from the distributions unless given; if they do not give it, an `OptionError` says so. A claim of ε = 0
     that would be bounded in ε instead of δ raises a `ClaimError`.
     """
     return _audit(Verdict.NOT_REFUTED, name, mechanism, pair, adjacency, note, options)

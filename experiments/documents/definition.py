@@ -22,7 +22,6 @@ from ...mechanisms.faulty.flaw import total
 from ...mechanisms.local.randomised_response import HIDDEN
 from ...mechanisms.noise_samplers import draw_indices
 from ..cases.experiment import RUNS, Case, Experiment, fails, false_statement, holds, stated, true_statement
-from ..statements.figures import composition_figure, group_figure
 from ..statements.simulated import attained_delta, blocks, event_counts, proportion, proportion_result, result_of
 
 _PEOPLE: Final = 20
@@ -174,12 +173,11 @@ def group_experiments() -> list[Experiment]:
             "For datasets k steps apart, an (epsilon, delta)-DP mechanism is (k epsilon, delta (e^(k epsilon) - "
             "1)/(e^epsilon - 1))-DP, and therefore also (k epsilon, k e^((k-1) epsilon) delta)-DP.",
             "Dwork & Roth (2014), Theorem 2.2 and Section 2.3 (the product); compare Vadhan (2017), Lemma 2.2",
-            (*_pure_groups(), *_groups_with_delta()), draw=partial(group_figure, epsilon=EPSILON, delta=DELTA)),
+            (*_pure_groups(), *_groups_with_delta())),
         stated("definition", "D8",
             "At a small delta, k composed mechanisms lose about sqrt(k) epsilon; a group of k loses k epsilon with or "
             "without a delta.",
-            "Dwork & Roth (2014), Theorem 3.20 and Theorem 2.2", (*_folds(), *_distances()),
-            draw=partial(composition_figure, epsilon=EACH, slack=SLACK)),
+            "Dwork & Roth (2014), Theorem 3.20 and Theorem 2.2", (*_folds(), *_distances())),
     ]  # fmt: skip
 
 

@@ -59,7 +59,7 @@ def experiments() -> list[Experiment]:
         about("M8",
             "k runs of epsilon-DP mechanisms, adaptive or not, are k epsilon-DP, and no smaller epsilon holds at delta "
             "0; at a delta they lose at most the epsilon of k randomised responses.",
-            "Dwork & Roth (2014), Corollary 3.15; Kairouz, Oh & Viswanath (2015)", _compositions()),
+            "Dwork & Roth (2014), Corollary 3.15; Kairouz, Oh & Viswanath 2017", _compositions()),
         about("M9",
             "Permute-and-flip is epsilon-DP with coins of probability e^(epsilon (u - max u)/(2 D)), and without the "
             "factor 2 for monotone utilities.",

@@ -41,7 +41,6 @@ from ..cases.experiment import (
     stated,
     true_statement,
 )
-from ..statements.figures import boundary_figure
 from ..statements.simulated import blocks, event_counts, result_of
 
 # Statements: Rényi divergences, and the probabilities of events of all sizes.
@@ -202,7 +201,7 @@ def experiments() -> list[Experiment]:
             "Under n adaptively composed epsilon-DP mechanisms, an event of probability q on one dataset has at most "
             "the probability q exp(2 epsilon sqrt(n ln(1/q))) on the other.",
             "Mironov (2017), Proposition 4",
-            (*_folds(), *_more_folds(), *_events()), draw=partial(boundary_figure, epsilon=EPSILON, folds=FOLDS)),
+            (*_folds(), *_more_folds(), *_events())),
     ]  # fmt: skip
 
 

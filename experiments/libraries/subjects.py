@@ -23,12 +23,14 @@ from ...mechanisms.adapters import from_diffprivlib, from_diffprivlib_tool, from
 
 _DISTRIBUTIONS = {"pydp": "python-dp"}
 """Libraries whose distribution has another name."""
+_MODULES = {"smartnoise-sql": "snsql"}
+"""Libraries that are imported by another name."""
 
 
 def is_installed(library: str) -> bool:
     """Return whether a library can be imported."""
     try:
-        import_module(library.replace("-", "_"))
+        import_module(_MODULES.get(library, library.replace("-", "_")))
     except ImportError:
         return False
     return True

@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 
 from ...audit.datasets.adjacency import Adjacency
 from ...audit.errors import AuditError, OptionError
-from ...audit.inference.multiplicity import split_budget
+from ...audit.options import checked
 from ..libraries.subjects import release_of
 
 
@@ -154,7 +154,10 @@ def required_of(function: Any) -> set[str]:
 # A refutation of another release is not marked, so that a defect that was repaired and returned is new.
 
 
-_RELEASES = {"diffprivlib 0.6.6", "opendp 0.16.0", "python-dp 1.1.5", "pipeline-dp 0.3.1"}
+_RELEASES = {
+    "diffprivlib 0.6.6", "opendp 0.16.0", "python-dp 1.1.5", "pipeline-dp 0.3.1", "flwr 1.42.0", "nvflare 2.9.0",
+    "smartnoise-sql 1.0.10", "pyqrlew 0.9.27",
+}  # fmt: skip
 _PAGE = "docs/findings.md"
 LOW_BITS = "floating-point leak of continuous noise"
 
@@ -226,7 +229,7 @@ def plan_of(library: Library, *, alpha: float = 1e-4, only: str | None = None, w
     if repeated:
         raise OptionError(f"targets have the same name: {', '.join(repeated)}; name each configuration differently.")
     audits = len(targets) * (1 + with_bits)
-    share = split_budget(alpha, [str(place) for place in range(audits)]).shares[0][1] if audits else alpha
+    share = checked("alpha", alpha) / max(audits, 1)
     return Plan(
         library=library.name,
         release=library.release(),

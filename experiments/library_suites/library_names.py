@@ -8,9 +8,11 @@ from ...audit.errors import OptionError
 from ..libraries.subjects import is_installed, release_of
 from .audited_library import Library
 from .diffprivlib_forms import diffprivlib_form, diffprivlib_public
+from .federated_forms import flwr_form, flwr_public, nvflare_form, nvflare_public
 from .opendp_forms import opendp_form, opendp_public
 from .pipeline_dp_forms import pipeline_dp_form, pipeline_dp_public
 from .pydp_forms import pydp_form, pydp_public
+from .sql_forms import QRLEW, SMARTNOISE, sql_form, sql_public
 
 
 def library_named(name: str) -> Library:
@@ -29,5 +31,9 @@ LIBRARIES = {
         ("opendp", opendp_public, opendp_form),
         ("pydp", pydp_public, pydp_form),
         ("pipeline-dp", pipeline_dp_public, pipeline_dp_form),
+        ("flwr", flwr_public, flwr_form),
+        ("nvflare", nvflare_public, nvflare_form),
+        (SMARTNOISE.name, partial(sql_public, SMARTNOISE), partial(sql_form, SMARTNOISE)),
+        (QRLEW.name, partial(sql_public, QRLEW), partial(sql_form, QRLEW)),
     )
 }

@@ -26,7 +26,7 @@ from joblib.externals.loky.process_executor import ProcessPoolExecutor, Terminat
 
 from ...audit.datasets.adjacency import Adjacency
 from ...audit.datasets.domains import Answers, Domain, Rows, Values
-from ...audit.datasets.tables import Tables
+from ...audit.datasets.tables import Queries, Tables
 from ...audit.errors import AuditError, OptionError, StoreError, described
 from ...audit.files import write_atomically
 from ...audit.options import LEAST_SEARCH
@@ -243,6 +243,8 @@ def example_of(domain: Any) -> Any:
             return domain.build([corners[place % len(corners)] for place in range(domain.most)])
         case Values():
             return domain.values[0]
+        case Queries():
+            return domain.queries[0], example_of(domain.data)
         case Domain():
             raise OptionError(f"{type(domain).__name__} has no example; give pairs.", domain=domain)
     return domain[0][0]

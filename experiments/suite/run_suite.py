@@ -1,4 +1,4 @@
-"""The reference suite and all experiments: their registry, lists for the terminal, their run, and their figures."""
+"""The reference suite and all experiments: their registry, lists for the terminal, and their run."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from ...audit.claims.claim import claim_at
 from ...audit.datasets.adjacency import AddRemove, Adjacency, Local, Within
@@ -36,9 +36,6 @@ from ..documents import (
     named_mechanisms,
     renyi_proposition,
 )
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 _Pair: TypeAlias = tuple[tuple[Any, Any], Adjacency]
 _RUNS: Final = 4_000_000
@@ -108,11 +105,9 @@ def all_experiments() -> tuple[Experiment, ...]:
     return (reference, *(experiment for module in _DOCUMENTS for experiment in module.experiments()))
 
 
-def chosen_experiments(names: Sequence[str] | None, documents: Sequence[str] | None) -> list[Experiment]:
+def chosen_experiments(names: Sequence[str] | None) -> list[Experiment]:
     """Return the requested experiments, by default the reference suite."""
-    if not names and not documents:
-        documents = ["reference"]
-    return select(all_experiments(), names or [], documents or [])
+    return select(all_experiments(), names or ["reference"])
 
 
 def overview(experiments: Sequence[Experiment]) -> Any:
@@ -192,15 +187,3 @@ def _title(ids: Sequence[str]) -> str:
         return "Reference suite"
     shown = ", ".join(ids[:8])
     return f"Experiment{'s' * (len(ids) != 1)} {shown}" + (f" and {len(ids) - 8} more" if len(ids) > 8 else "")
-
-
-def drawings(suite: Suite) -> list[tuple[str, str, Figure]]:
-    """Return (id, statement, figure) for each experiment with a figure whose cases are all in the suite."""
-    if not any(entry.experiment for entry in suite.entries):
-        return []
-    found = []
-    for experiment in all_experiments():
-        entries = [entry for entry in suite.entries if entry.experiment == experiment.id]
-        if experiment.draw is not None and {case.name for case in experiment.cases} <= {e.name for e in entries}:
-            found.append((experiment.id, experiment.statement, experiment.draw(entries)))
-    return found

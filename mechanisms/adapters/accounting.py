@@ -25,6 +25,7 @@ def claim_from_event(
     event: Any,
     *,
     neighbours: Literal["add_or_remove_one", "replace_one", "replace_special"] = "add_or_remove_one",
+    accountant: Literal["pld", "rdp"] = "pld",
     discretization: float = 1e-4,
     points: int = 401,
     max_epsilon: float = 50.0,
@@ -37,9 +38,12 @@ def claim_from_event(
         Such as ``GaussianDpEvent(noise_multiplier=2.0)``, or a composition of events.
     neighbours : {"add_or_remove_one", "replace_one", "replace_special"}
         The relation that the accountant assumes, by its name in `dp_accounting`. It matters for subsampling. The
-        adjacency of the audit must be the same.
+        adjacency of the audit must be the same: `AddRemove`, `Replace` or `ZeroOut`.
+    accountant : {"pld", "rdp"}
+        The accountant: by privacy loss distributions, or by Rényi divergences, which knows other events and has larger
+        deltas.
     discretization : float
-        Grid width of the privacy losses.
+        Grid width of the privacy losses, for "pld".
     points : int
         Number of epsilons, as for `PrivacyProfile.from_pld`.
     max_epsilon : float
@@ -69,7 +73,8 @@ def claim_from_event(
     >>> round(claim.deltas[0], 3), round(min(claim.deltas), 9)
     (0.184, 0.0)
     """
-    dp_accounting, pld = imported("dp_accounting", "accounting"), imported("dp_accounting.pld", "accounting")
+    modules = ("dp_accounting", "dp_accounting.pld", "dp_accounting.rdp")
+    dp_accounting, pld, rdp = (imported(module, "accounting") for module in modules)
     relations = {relation.name.lower(): relation for relation in dp_accounting.NeighboringRelation}
     relation = relations.get(neighbours.lower() if isinstance(neighbours, str) else "")
     why = f"is not a relation of dp_accounting; use one of {', '.join(relations)}."
@@ -77,16 +82,20 @@ def claim_from_event(
     why = "is not an event of dp_accounting; use one such as GaussianDpEvent(noise_multiplier=2.0)."
     check_value("event", event, isinstance(event, dp_accounting.DpEvent), why)
     width = check_number("discretization", discretization, 0, 1, "1e-4 is usual", closed=False)
-    accountant = pld.PLDAccountant(relation, value_discretization_interval=width)
+    check_value("accountant", accountant, accountant in ("pld", "rdp"), 'is unknown; use "pld" or "rdp".')
+    renyi = rdp.RdpAccountant(neighboring_relation=relation)
+    made = pld.PLDAccountant(relation, value_discretization_interval=width) if accountant == "pld" else renyi
     try:
-        accountant.compose(event)
+        made.compose(event)
     except (dp_accounting.UnsupportedEventError, NotImplementedError) as error:
+        kind = "privacy loss distribution" if accountant == "pld" else "Rényi divergence"
+        other = 'accountant="rdp"' if accountant == "pld" and renyi.supports(event) else "another relation"
         raise ClaimError(
-            f"the event {type(event).__name__} has no privacy loss distribution in dp_accounting for neighbours by "
-            f"{neighbours} ({' '.join(str(error).split())}); use another relation, or write a PrivacyProfile yourself.",
+            f"the event {type(event).__name__} has no {kind} in dp_accounting for neighbours by "
+            f"{neighbours} ({' '.join(str(error).split())}); use {other}, or write a PrivacyProfile yourself.",
             event=event,
         ) from error
-    deltas = SimpleNamespace(get_delta_for_epsilon=accountant.get_delta)
+    deltas = SimpleNamespace(get_delta_for_epsilon=made.get_delta)
     claim = PrivacyProfile.from_pld(deltas, points=points, max_epsilon=max_epsilon)
     if min(claim.deltas) == 1.0:
         raise ClaimError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -18,7 +18,7 @@ from ...audit.claims.privacy_profile import PrivacyProfile
 from ...audit.claims.renyi import RenyiDP, ZeroConcentratedDP
 from ...audit.datasets.adjacency import AddRemove, Adjacency, Local, Replace, Within
 from ...audit.errors import AdjacencyError, AuditError, ClaimError, DatasetError, MechanismError, OptionError
-from ...audit.events.outputs import Raised, outcome_key
+from ...audit.events.outputs import Raised
 from ...audit.printing import shorten
 from ...audit.replay.distributions import Distribution, same_parameter
 from ...audit.replay.registered import Patch
@@ -193,9 +193,9 @@ def neighbours_under(metric: str, d_in: Any) -> Adjacency | None:
     """
     rows: dict[str, Adjacency] = {
         "SymmetricDistance": AddRemove(),
-        "InsertDeleteDistance": InsertDelete(),
+        "InsertDeleteDistance": AddRemove(ordered=True),
         "ChangeOneDistance": Replace(),
-        "HammingDistance": Hamming(),
+        "HammingDistance": Replace(ordered=True),
     }
     name = metric.partition("(")[0]
     if name in rows:
@@ -210,55 +210,6 @@ def neighbours_under(metric: str, d_in: Any) -> Adjacency | None:
         case "LInfDistance":
             return (Monotonic if "monotonic" in metric else Within)("linf", d_in)
     return None
-
-
-def _in_order(dataset: Any) -> list[Any]:
-    """Return the rows as keys that are equal for equal rows, NaN included."""
-    return [outcome_key(tuple(row) if isinstance(row, (list, np.ndarray)) else row) for row in dataset]
-
-
-@dataclass(frozen=True, slots=True)
-class Hamming(Replace):
-    """Datasets of equal size that differ in one place; the distance is the number of places, so order matters."""
-
-    unit: ClassVar[str] = "the contents of one row"
-
-    def __str__(self) -> str:
-        return "replace one row, in place"
-
-    def distance(self, x: Any, y: Any) -> float:
-        if not math.isfinite(Replace.distance(self, x, y)):  # also raises for datasets without rows
-            return math.inf
-        return float(sum(a != b for a, b in zip(_in_order(x), _in_order(y), strict=True)))
-
-
-@dataclass(frozen=True, slots=True)
-class InsertDelete(AddRemove):
-    """Datasets that differ by one inserted or deleted row; the distance is the fewest such steps, so order matters."""
-
-    unit: ClassVar[str] = "one row"
-
-    def __str__(self) -> str:
-        return "insert/delete one row, in order"
-
-    def distance(self, x: Any, y: Any) -> float:
-        AddRemove.distance(self, x, y)  # raises for datasets without rows
-        return float(_edits(_in_order(x), _in_order(y)))
-
-
-def _edits(a: Sequence[Any], b: Sequence[Any]) -> int:
-    """Return the fewest insertions and deletions that turn `a` into `b` (Myers 1986, An O(ND) difference algorithm)."""
-    reach = {1: 0}  # for each diagonal i − j, the farthest place in `a` after this many edits
-    for edits in range(len(a) + len(b)):
-        for diagonal in range(-edits, edits + 1, 2):
-            after_insertion, after_deletion = reach.get(diagonal + 1, -1), reach.get(diagonal - 1, -1) + 1
-            i = after_insertion if diagonal == -edits else max(after_insertion, after_deletion)
-            while i < len(a) and i - diagonal < len(b) and a[i] == b[i - diagonal]:
-                i += 1
-            reach[diagonal] = i
-            if i >= len(a) and i - diagonal >= len(b):
-                return edits
-    return len(a) + len(b)
 
 
 @dataclass(frozen=True, slots=True)

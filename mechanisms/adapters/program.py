@@ -117,16 +117,18 @@ def shown_words(command: Sequence[str]) -> str:
 
 # A running program that answers requests for blocks through its pipes, with a limit on its silence.
 #
-# The protocol is in docs/guides/program.md. A dataset may hold NaN, Infinity and -Infinity, which JSON lacks; a program
-# whose reader refuses them fails on such datasets, and a search passes over these. The first request is for a single
-# run and includes the time that the program needs to start. A program that seeds itself identically at every start
-# gives every worker the same runs: use jobs=1, or the health checks report it.
+# The protocol is in docs/how-to/languages.md. A dataset may hold NaN, Infinity and -Infinity, which JSON lacks; a
+# program whose reader refuses them fails on such datasets, and a search passes over these. The first request is for a
+# single run and includes the time that the program needs to start. A program that seeds itself identically at every
+# start gives every worker the same runs: use jobs=1, or the health checks report it.
 
 _CHUNK = 1 << 18
-_TAIL = 1 << 12  # bytes kept of standard error
+_TAIL = 1 << 14  # bytes kept of standard error: some hundred frames
+_FRAMES = re.compile(r"((?:^[ \t]+at .*\n){4})(?:[ \t]+at .*\n?)+", re.MULTILINE)  # after an error of Java, JavaScript
 _PATIENCE = 0.2  # seconds for a program to end by itself after its input is closed
 _DEATH_THROES = 0.5  # seconds to end after it closed a pipe, to obtain its exit status
 _GLANCE = 0.1  # seconds of silence before checking whether it has ended: its child may hold the pipes open
+_SEEDS_OF_REQUESTS = 2**53  # whole numbers that a reader of JSON keeps as a double: JavaScript, R
 _MARK, _SWEEPS = "DPAUDIT_PROGRAM", 20  # variable that marks what a program starts, and searches for it
 _UNTIL_THE_END = "a program answers requests until the end of its standard input"
 
@@ -471,7 +473,7 @@ def _wait(process: subprocess.Popen[bytes], seconds: float, streams: Sequence[IO
 
 
 def _as_words(said: bytes) -> str:
-    return said.decode("utf-8", "backslashreplace").strip()[-1000:]
+    return _FRAMES.sub(r"\1…\n", said.decode("utf-8", "backslashreplace")).strip()[-1000:]
 
 
 @dataclass(frozen=True, slots=True)
@@ -492,7 +494,7 @@ class Program:
         Seed of the run, a whole number below 2³¹.
 
     A command without placeholders is started once for each thread, and answers requests for blocks of runs (protocol
-    in docs/guides/program.md). It ends when this object is deleted, when Python ends, or by `close`.
+    in docs/how-to/languages.md). It ends when this object is deleted, when Python ends, or by `close`.
 
     Parameters
     ----------
@@ -619,7 +621,7 @@ class Program:
         and, on Linux, every process that has its environment. A process that left both goes on.
         """
         if self._files is None:
-            seed = int(rng.integers(2**63))
+            seed = int(rng.integers(_SEEDS_OF_REQUESTS))
             request = request_line(dataset, size, seed)
             asked = f"asked for {size} run{'s' * (size != 1)} with seed {seed}"
             return self._with_retries(partial(self._answer, request, size), asked, _RULE, runs=size, seed=seed)

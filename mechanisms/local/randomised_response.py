@@ -115,7 +115,7 @@ class RandomisedResponseFold(_Responses):
     """The number of `n` randomised responses about one bit that say 1, a sufficient statistic: (n·epsilon_each)-DP,
     attained.
 
-    Source: Kairouz, Oh & Viswanath (2015), The composition theorem for differential privacy: of all ε-DP mechanisms
+    Source: Kairouz, Oh & Viswanath (2017), The composition theorem for differential privacy: of all ε-DP mechanisms
     composed n times, randomised response loses most.
 
     Examples

@@ -13,7 +13,7 @@ from scipy.stats import binom
 
 from ...audit.claims.claim import ApproxDP, Claim, GaussianDP, check_number
 from ...audit.claims.privacy_profile import PrivacyProfile
-from ...audit.datasets.adjacency import AddRemove, Adjacency, Replace
+from ...audit.datasets.adjacency import AddRemove, Adjacency, Replace, ZeroOut
 from ...audit.errors import ClaimError
 from ...audit.training.check_batches import Assumption, accountant_of
 from ..adapters.library_calls import imported
@@ -219,7 +219,9 @@ class DPSGD:
     @property
     def adjacency(self) -> Adjacency:
         """The relation of the claim."""
-        return AddRemove() if self.neighbours == "add_or_remove_one" else Replace()
+        return {"add_or_remove_one": AddRemove(), "replace_one": Replace(), "replace_special": ZeroOut()}[
+            self.neighbours
+        ]
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
         """What the observer sees of `size` independent trainings, shape (size,) or (size, k)."""

@@ -130,8 +130,8 @@ def audit(
     Example: `dpaudit audit mycode.counts:noisy_count --x '[1, 1, 1]' --y '[1, 1]' --epsilon 1 --adjacency add-remove`
 
     With --search mycode.counts:domain, the audit uses the worst of many pairs. With --program "Rscript count.R
-    {input.csv}" --x x.csv --y y.csv the mechanism is a command that is run once for each run; docs/guides/program.md
-    describes the placeholders.
+    {input.csv}" --x x.csv --y y.csv the mechanism is a command that is run once for each run. A command without
+    placeholders answers requests for many runs; docs/guides/program.md describes both.
 
     With --exact, exit status 0 says that the claim is verified on the pair, or on all pairs of --search.
 
@@ -396,7 +396,7 @@ def canaries(
     ] = None,
     adjacency: Annotated[
         str | None,
-        optional("Neighbours of the claim: add-remove (default) or replace.", complete=CANARY_ADJACENCIES),
+        optional("Neighbours of the claim: add-remove (default), replace or zero-out.", complete=CANARY_ADJACENCIES),
     ] = None,
     guess: Annotated[
         str | None,

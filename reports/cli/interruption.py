@@ -89,10 +89,8 @@ class Begun:
     """Options with which a run of experiments began."""
 
     names: list[str] = field(default_factory=list)
-    document: list[str] = field(default_factory=list)
     runs: int | None = None
     alpha: float = 1e-5
-    budget: float | None = None
     seed: int = 0
 
     @classmethod

@@ -26,7 +26,6 @@ FORMS = {
     "html": "report.html",
     "markdown": "report.md",
     "junit": "junit.xml",
-    "csv": "results.csv",
     "json": "results.json",
     "sarif": "results.sarif",
     "code scanning": "code-scanning.sarif",
@@ -43,14 +42,12 @@ def report(
     html: Html = False,
     markdown: Markdown = False,
     junit: Annotated[bool, typer.Option("--junit", help="Write junit.xml.")] = False,
-    csv: Annotated[bool, typer.Option("--csv", help="Write results.csv.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Write results.json, for example of merged files.")] = False,
     sarif: Annotated[bool, typer.Option("--sarif", help="Write results.sarif, a finding for each audit.")] = False,
     code_scanning: Annotated[
         bool, typer.Option("--code-scanning", help="Write code-scanning.sarif, with the problems alone, for upload.")
     ] = False,
     card: Annotated[bool, typer.Option("--card", help="Write privacy-card.md and privacy-card.json.")] = False,
-    figures: Annotated[Path | None, optional("Folder for each figure as SVG.", metavar="DIR")] = None,
     title: Annotated[str | None, optional("Title of the report.")] = None,
     out: Annotated[Path | None, optional("Folder for the files; by default that of the first results.")] = None,
 ) -> None:
@@ -58,7 +55,7 @@ def report(
 
     --sarif, --code-scanning and --card write evidence for reviewers: docs/how-to/reviewers.md.
 
-    Example: `dpaudit report audit-report/results.json --html --junit --figures figures`
+    Example: `dpaudit report audit-report/results.json --html --junit`
     """
     from ...audit.records.json_codec import load
     from ...audit.records.merge import merge
@@ -69,9 +66,9 @@ def report(
     suite = merge(read, [str(path) for path in results])
     if title is not None:
         suite = replace(suite, title=title)
-    wanted = (html, markdown, junit, csv, json, sarif, code_scanning, card, card)
+    wanted = (html, markdown, junit, json, sarif, code_scanning, card, card)
     forms = [form for form, is_wanted in zip(FORMS, wanted, strict=True) if is_wanted]
-    if not forms and figures is None:
+    if not forms:
         forms = ["html", "markdown"]
     if out is None and len(results) > 1:
         raise OptionError("several results are merged into one report; name its folder with --out.")
@@ -80,10 +77,6 @@ def report(
         raise OptionError(f"--json would overwrite {folder / FORMS['json']}; use another folder with --out.")
     files = [results_file(path, one) for path, one in zip(results, read, strict=True)]
     written = write_reports(suite, folder, forms, files=files)
-    if figures is not None:
-        from ..figures.plot import save_figures
-
-        written.append(f"figures: {len(save_figures(suite, figures)):,} in {figures}")
     show(suite, written)
 
 
@@ -207,10 +200,9 @@ def write_reports(
 
     reports = import_module("..", __package__)  # it imports the module of a form on first use
     text_of: dict[str, Callable[[], str]] = {
-        "html": lambda: reports.html(suite, _drawings(suite), comparisons=comparisons, tables=tables),
+        "html": lambda: reports.html(suite, comparisons=comparisons, tables=tables),
         "markdown": lambda: reports.markdown(suite, comparisons=comparisons),
         "junit": lambda: reports.junit(suite),
-        "csv": lambda: reports.csv(suite),
         "json": lambda: to_json(suite),
         "sarif": lambda: reports.sarif(suite, files=files),
         "code scanning": lambda: reports.sarif(suite, files=files, code_scanning=True),
@@ -220,13 +212,6 @@ def write_reports(
     for form in forms:
         write_atomically(out / FORMS[form], text_of[form]())
     return [f"{'report' if form == 'html' else form}: {(shown or out) / FORMS[form]}" for form in forms]
-
-
-def _drawings(suite: Suite) -> Any:
-    """The figures of the experiments of a suite; `experiments` come after `reports`."""
-    if not any(entry.experiment for entry in suite.entries):
-        return ()
-    return import_module("....experiments.suite.run_suite", __name__).drawings(suite)
 
 
 def plan(

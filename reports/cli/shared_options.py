@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from ...audit.datasets.adjacency import Adjacency
 
 # What the shell completes, kept here so that completion does not load the library; tests compare it with the library.
-ADJACENCIES = ("add-remove", "replace", "edge", "node", "local", "l1", "l2", "linf")
-CANARY_ADJACENCIES = ("add-remove", "replace")
+ADJACENCIES = ("add-remove", "replace", "zero-out", "edge", "node", "local", "l1", "l2", "linf")
+CANARY_ADJACENCIES = ("add-remove", "replace", "zero-out")
 CANARY_ANSWERS = ("both", "in", "out")
 CANARY_INCLUSION = ("independent", "fixed")
 CANARY_METHODS = ("auto", "betting", "counts", "steinke", "f-dp")
@@ -210,7 +210,7 @@ def adjacency_from_option(name: str | None) -> Adjacency | None:
 
 
 _SAME_NAME = (
-    "adjacency", "alpha", "audits", "bins", "budget", "chunk_seconds", "delta", "detect", "distance", "epsilon",
+    "adjacency", "alpha", "audits", "bins", "chunk_seconds", "delta", "detect", "distance", "epsilon",
     "floating_point", "guess", "guesses", "ignore", "inclusion", "jobs", "keep_datasets", "method", "minutes", "mu",
     "name", "only", "out", "output", "power", "primitives", "probability", "q", "resume", "rho", "runs", "search_runs",
     "seconds", "seed", "sequential", "title",

@@ -8,16 +8,13 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from xml.etree import ElementTree
-from xml.sax.saxutils import escape
 
 from ...audit.claims.claim import Claim
 from ...audit.errors import OptionError
 from ...audit.exact.exact_result import ExactResult
 from ...audit.extras import require
-from ...audit.files import write_atomically
 from ...audit.printing import percent
 from ...audit.records.suite import Checked, Entry, ExactTable, Suite
 from ...audit.results.audit_result import AuditResult
@@ -27,7 +24,7 @@ from ...audit.results.statement_result import StatementResult
 from ..plain_text import LOOKS, found, number, prose, visible
 from . import output_figures as drawings
 from .figure_style import WIDTH, in_report_style, legend_above, panel
-from .output_figures import audits, draw_forest, forest, forest_marks
+from .output_figures import audits, draw_forest, forest_marks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -436,20 +433,6 @@ def svg(
     return ElementTree.tostring(root, encoding="unicode")
 
 
-_SIZE = re.compile(r'viewBox="0 0 (\S+) ([^"]+)"')
-_TITLE = "<text x='8' y='-7' style='font: bold 10px DejaVu Sans, Verdana, sans-serif'>{}</text>"
-
-
-def standalone_svg(figure: Figure, *, label: str = "Figure", title: str = "") -> str:
-    """Return the figure as the text of an SVG file, with its title above it."""
-    element = svg(figure, label=label, title=title, prefix="")
-    if title:
-        width, height = _SIZE.search(element).groups()  # type: ignore[union-attr]  # every figure has a size
-        element = _SIZE.sub(f'viewBox="0 -20 {width} {float(height) + 20:g}"', element, count=1)
-        element = element.replace("</title>", f"</title>{_TITLE.format(escape(title))}", 1)
-    return element.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1) + "\n"
-
-
 def _shorten(element: Element[Any], prefix: str, used: set[str], family: str) -> None:
     """Remove XML namespaces, prefix the ids in use, and drop unused ids, attributes and elements."""
     element.tag = element.tag.rpartition("}")[2]
@@ -539,29 +522,3 @@ def rules(sheet: dict[str, str]) -> str:
     """The sheet as CSS."""
     compact = ((name, style.replace(": ", ":").replace("; ", ";")) for name, style in sorted(sheet.items()))
     return "\n".join(f".{name}{{{style}}}" for name, style in compact)
-
-
-# The figures of a suite as SVG files.
-
-
-def save_figures(suite: Suite, folder: str | Path) -> list[Path]:
-    """Write every figure of a suite as an SVG file, and return the paths; files are named after the audits.
-
-    Parameters
-    ----------
-    suite : Suite
-    folder : path
-        Created if it does not exist; files with the same names are replaced.
-    """
-    folder = Path(folder)
-    texts = {"forest": standalone_svg(forest(suite), label=KINDS["forest"][0], title=KINDS["forest"][0])}
-    for index, entry in enumerate(suite.entries, 1):
-        name = "".join(char if char.isascii() and char.isalnum() else "-" for char in entry.name)[:60].strip("-")
-        for place, one in enumerate(figures_of(entry.result), 1):
-            title = f"{one.title}: {visible(entry.name, 60)}"
-            texts[f"{index:03d}-{name}-{place}"] = standalone_svg(one.figure, label=one.label, title=title)
-    written = []
-    for name, text in texts.items():
-        written.append(folder / f"{name}.svg")
-        write_atomically(written[-1], text)
-    return written

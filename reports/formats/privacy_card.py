@@ -75,6 +75,7 @@ def _card(entry: Entry, name: str, row: dict[str, Scalar], day: datetime.date) -
         "cautions": [plain.prose(one.text) for one in plain.cautions(result)],
         **_subject(entry),
         "evidence": _evidence(entry),
+        "attacks": plain.attack_lines(result),
         "implementation": _implementation(entry),
         "accounting": "not examined",
         "not_examined": list(_not_examined(entry)),
@@ -236,7 +237,10 @@ def _section(one: dict[str, Any]) -> str:
     facts += [("Accounting", one["accounting"]), ("Implementation", _code_line(one["implementation"]))]
     facts.append(("Repeat with", one["recorded"]["repeat"]))
     parts = [f"### {_text(one['name'])}", _list(f"**{title}:** {_text(value)}" for title, value in facts)]
-    for title, name in (("Remarks", "remarks"), ("Examined", "evidence"), ("Not examined", "not_examined")):
+    for title, name in (
+        ("Remarks", "remarks"), ("Examined", "evidence"), ("Guesses of the dataset from one output", "attacks"),
+        ("Not examined", "not_examined"),
+    ):  # fmt: skip
         parts += [f"**{title}**", _list(map(_text, one[name]))] if one[name] else []
     return "\n\n".join(parts)
 

@@ -30,7 +30,6 @@ from .terminal_tables import numbers_of, side_of
 
 if TYPE_CHECKING:
     from jinja2 import Environment
-    from matplotlib.figure import Figure
 
 # Tables of text: sections of a report.
 
@@ -52,7 +51,7 @@ _WORDS = (
     side_of, plain.canaries_in_words, counted, plain.detectable_text, plain.error_budget, plain.exact,
     plain.exact_text, plain.expectation, plain.expectations, plain.false_alarms, plain.found, plain.held_together,
     plain.missing, plain.number, plain.other_way, plain.p_text, plain.runs_made, plain.severity_note, plain.size,
-    plain.stated, plain.tally, plain.duration,
+    plain.stated, plain.tally, plain.duration, plain.attack_table,
 )  # fmt: skip
 """What templates say of results and suites, as filters."""
 
@@ -126,7 +125,6 @@ GLOSSARY = tuple(tuple(line.split(": ", 1)) for line in _text("glossary.txt").sp
 
 def html(
     suite: Suite,
-    drawings: Sequence[tuple[str, str, Figure]] = (),
     *,
     comparisons: Sequence[Comparison] = (),
     tables: Sequence[PageTable] = (),
@@ -142,8 +140,6 @@ def html(
     Parameters
     ----------
     suite : Suite
-    drawings : sequence of (title, caption, Figure)
-        Figures over several audits.
     comparisons : sequence of Comparison
         Comparisons with an earlier record from `dpaudit.audit.records.baseline_comparison.compare`, for a section.
     tables : sequence of PageTable
@@ -196,10 +192,6 @@ def html(
         ],
         comparisons=comparisons,
         compared=numbers_of(comparisons),
-        drawings=[
-            (title, caption, svg(figure, label=f"{title}: {caption}", title=title, prefix=f"d{index}-", sheet=sheet))
-            for index, (title, caption, figure) in enumerate(drawings)
-        ],
         tables=tables,
         limits=limits_of(suite),
         alphas=" or ".join(map(plain.number, alphas)),

@@ -83,6 +83,7 @@ def markdown(suite: Suite, *, comparisons: Sequence[Comparison] = (), today: dat
             f"- **{escaped(check.name, 80)}** ({escaped(check.kind)}): "
             f"{_said('; '.join(filter(None, (plain.outcome(check), check.claim, check.found))))}"
             + (_replay(check.replay) if check.replay else "".join(f"\n  - {_said(line)}" for line in check.lines))
+            + "".join(f"\n  - {_said(line)}" for line in plain.attack_lines(check))
             for check in suite.checks
         ],
         "Tested statements": [
@@ -202,7 +203,9 @@ def _detail(entry: Entry) -> str:
     headline += "".join(f"  - {escaped(remark, 2_000)}\n" for remark in remarks)
     call = plain.visible(repetition(entry), 2_000)
     is_words = "`" in call or call.startswith("the same call")
-    again = f"\n  - repeat with: {escaped(call, 2_000) if is_words else f'`{call}`'}"  # to be pasted
+    attacks = "; ".join(plain.attack_lines(result))
+    again = f"\n  - guesses of the dataset from one output: {escaped(attacks, 2_000)}" if attacks else ""
+    again += f"\n  - repeat with: {escaped(call, 2_000) if is_words else f'`{call}`'}"  # to be pasted
     if isinstance(result, StatementResult):
         return f"{headline}  - statement: {_said(result.statement)}{note and ' –'}{note}{again}"
     if isinstance(result, CanaryResult):

@@ -25,6 +25,7 @@ from ...audit.claims.claim import Claim, ClaimAtDistance
 from ...audit.clock import now
 from ...audit.datasets.description import difference_and_rows, summarise
 from ...audit.datasets.domains import Domain
+from ...audit.datasets.tables import as_domain
 from ...audit.errors import AuditError, OptionError, StoreError, WriteError, described
 from ...audit.events.events import Event
 from ...audit.files import write_atomically
@@ -287,6 +288,7 @@ class DPAudit:
             Result that is not refuted, or whose refutation is accepted.
         """
         __tracebackhide__ = True
+        x, neighbours = as_domain(x), as_domain(neighbours)
         with self._audit(mechanism, (x, y), {"claim": claim, "neighbours": neighbours, **options}) as label:
             started, expected = now(), self._expectation(expect)
             refuse_unknown({**self._marked, **options}, "dp_audit", "expect", "neighbours", *_OF_SEARCHES)
@@ -601,7 +603,7 @@ def _words(value: Any) -> str:
         with suppress(ValueError):  # a variable that is not set yet
             held.append(cell.cell_contents)
     named = [_words(each) if each is not value and callable(each) else each for each in held]
-    is_of_rows = getattr(value, "lists_values", False) or isinstance(value, (list, tuple))
+    is_of_rows = getattr(as_domain(value), "lists_values", False) or isinstance(value, (list, tuple))
     text = type(value).__name__ if is_of_rows else re.sub(r" at 0x[0-9a-fA-F]+", "", shorten(value))
     return text + "".join(f", {shorten(each)}" for each in named if isinstance(each, (int, float, str)))
 

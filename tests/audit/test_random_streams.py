@@ -46,13 +46,9 @@ def coins(monkeypatch):
 @pytest.mark.parametrize("is_sequential", [False, True])
 def test_coins_are_fixed_by_the_seed_exactly_if_the_outputs_are(coins, is_sequential):
     options = {
-        "claim": PureDP(1.0),
-        "runs": 500,
-        "seed": 4,
-        "floating_point": "ignore",
-        "jobs": 1,
+        "claim": PureDP(1.0), "runs": 500, "seed": 4, "floating_point": "ignore", "jobs": 1,
         "sequential": is_sequential,
-    }
+    }  # fmt: skip
     first, again = (check(of_the_audit, 1, 0, **options) for _ in range(2))
     assert first == again
     assert first.is_reproducible

@@ -25,7 +25,7 @@ from dpaudit.audit.records.json_codec import load, to_json
 from dpaudit.audit.records.suite import Entry, Suite
 from dpaudit.audit.results.statement_result import Point, StatementResult
 from dpaudit.audit.store.sqlite_store import FILE, Store, checksum, packed, unpacked
-from dpaudit.reports import csv, junit, markdown, privacy_card, privacy_card_markdown, sarif
+from dpaudit.reports import junit, markdown, privacy_card, privacy_card_markdown, sarif
 
 from .sandbox import OUT, MisstepError, Yard
 
@@ -221,7 +221,7 @@ def results(yard: Yard) -> Attempt:
         if to_json(load_text(yard, again)) != again:
             raise MisstepError("what was read is written in another way")
         suite.adjusted_pvalues()
-        for form in (markdown, csv, junit, sarif, privacy_card, privacy_card_markdown):
+        for form in (markdown, junit, sarif, privacy_card, privacy_card_markdown):
             form(suite)
         sarif(suite, code_scanning=True)
         return True
@@ -403,7 +403,7 @@ _LINES: tuple[tuple[str, ...], ...] = (
     ("audit", "--program", "no-such-program 1", "--x", "1", "--y", "2", "--epsilon", "1"),
     ("plan", "--epsilon", "1", "--detect", "0.2"),
     ("report", f"{OUT}/results.json", "--markdown"),
-    ("report", f"{OUT}/results.json", "kept/results.json", "--csv", "--junit", "--json", "--out", f"{OUT}/r"),
+    ("report", f"{OUT}/results.json", "kept/results.json", "--junit", "--json", "--out", f"{OUT}/r"),
     ("compare", f"{OUT}/results.json", "kept/results.json"),
     ("compare", "kept/results.json", f"{OUT}/results.json", "--markdown", "--out", f"{OUT}/c"),
     ("list", "E2"),
@@ -432,10 +432,10 @@ _OPTIONS = (
     "--epsilon", "--delta", "--mu", "--rho", "--detect", "--power", "--alpha", "--q", "--distance", "--seed",
 )  # fmt: skip
 _FLAGS = (
-    "--sequential", "--keep-datasets", "--resume", "--html", "--markdown", "--csv", "--json", "--version", "--help",
+    "--sequential", "--keep-datasets", "--resume", "--html", "--markdown", "--json", "--version", "--help",
 )  # fmt: skip
 _NAMES = (
-    "--adjacency", "--floating-point", "--ignore", "--name", "--title", "--document", "--bins", "--budget", "--nothing",
+    "--adjacency", "--floating-point", "--ignore", "--name", "--title", "--bins", "--nothing",
     "-x",
 )  # fmt: skip
 _CHOICES = ("replace", "add-remove", "edge", "l2", "true", "false", "warn", "steady counts", "4", "2", "0.5", "E1")

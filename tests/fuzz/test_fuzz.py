@@ -43,7 +43,7 @@ def targets():
     derandomize=True,
     database=None,
     deadline=None,
-    max_examples=12,
+    max_examples=4,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 def test_an_example_that_fails_would_be_made_small(targets, name, rng):

@@ -104,20 +104,10 @@ CASES = [*RIGHT, (faulty.ClosedEndLaplace(0.5), 7.0), *FAULTY]
 
 
 WRONG = {
-    "epsilon": (-1.0, math.nan),
-    "epsilon_each": (0.0,),
-    "epsilon_first": (0.0,),
-    "delta": (-0.1, 1.0),
-    "sensitivity": (0.0,),
-    "k": (0,),
-    "n": (0,),
-    "cutoff": (0,),
-    "bound": (0.0,),
-    "rows_per_user": (0,),
-    "max_degree": (0,),
-    "reports": (0,),
-    "size": (0,),
-}
+    "epsilon": (-1.0, math.nan), "epsilon_each": (0.0,), "epsilon_first": (0.0,), "delta": (-0.1, 1.0),
+    "sensitivity": (0.0,), "k": (0,), "n": (0,), "cutoff": (0,), "bound": (0.0,), "rows_per_user": (0,),
+    "max_degree": (0,), "reports": (0,), "size": (0,),
+}  # fmt: skip
 """Values that no mechanism takes."""
 
 

@@ -28,7 +28,7 @@ from dpaudit.audit.results.audit_result import AuditResult, FixedSizeResult, Int
 from dpaudit.audit.results.bin_result import BinCounts
 from dpaudit.audit.results.statement_result import Point, Series, StatementResult
 from dpaudit.audit.sampling.object_identity import Provenance
-from dpaudit.reports import csv, html, junit, markdown, table
+from dpaudit.reports import html, junit, markdown, table
 from dpaudit.reports.pages.terminal_tables import comparison_table
 
 from ..audit.records.by_hand import CANARIES
@@ -143,7 +143,6 @@ FORMATS = {
     "report.md": lambda: markdown(SUITE, comparisons=COMPARISONS, today=TODAY),
     "results.json": lambda: to_json(SUITE),
     "junit.xml": lambda: junit(SUITE, today=TODAY),
-    "results.csv": lambda: csv(SUITE),
     "table.txt": lambda: printed(table(SUITE)),
     "comparison.txt": lambda: printed(comparison_table(COMPARISONS)),
 }

@@ -19,6 +19,7 @@ from dpaudit import (
     TradeOffCurve,
     Verdict,
     ZeroConcentratedDP,
+    ZeroOut,
     check_canaries,
     plan_canaries,
 )
@@ -141,6 +142,9 @@ def test_fixed_split_is_audited_in_pairs():
     assert (result.canaries, result.included, result.guesses.canaries) == (300, 150, 150)
     assert "of 150 pairs" in result.sentence
     assert result.adjacency == "replace"
+    for adjacency in ("zero-out", ZeroOut(), ZeroOut(null=None)):  # an inclusion bit puts a canary or a null record in
+        made = check_canaries(np.zeros(300), half, claim=PureDP(1.0), inclusion="independent", adjacency=adjacency)
+        assert made.adjacency == "zero-out"
     for seed in range(4):
         equal = check_canaries(
             np.zeros(300), half, claim=PureDP(0.0), inclusion="fixed", adjacency="replace", seed=seed
@@ -232,8 +236,13 @@ def test_what_the_tutorial_says_of_one_run():
     assert plan_canaries(claim=ApproxDP(1.0, 1e-5), detect=1.0).canaries == 139
 
 
-@pytest.mark.parametrize("claim", [PureDP(1.0), ApproxDP(1.0, 1e-6), GaussianDP(1.0)])
-@pytest.mark.parametrize("options", [{}, {"alpha": 1e-4}, {"probability": 0.2}, {"method": "f-dp"}])
+@pytest.mark.parametrize(
+    ("claim", "options"),
+    [
+        (PureDP(1.0), {"probability": 0.2}), (ApproxDP(1.0, 1e-6), {"alpha": 1e-4}), (GaussianDP(1.0), {}),
+        (PureDP(1.0), {"method": "f-dp"}), (GaussianDP(1.0), {"probability": 0.2}),
+    ],
+)  # fmt: skip
 def test_a_plan_for_an_excess_is_the_plan_of_its_number_of_canaries(claim, options):
     planned = plan_canaries(claim=claim, detect=2.5, **options)
     again = plan_canaries(planned.canaries, claim=claim, **options)

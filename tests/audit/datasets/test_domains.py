@@ -230,7 +230,7 @@ def test_listed_values_of_any_kind():
         (dp.Rows(values=("a",)), dp.Replace(), 1, AdjacencyError, "give a second value"),
         (dp.Rows(), dp.UserLevel("user"), 1, AdjacencyError, "user='user' is not in rows such as 0.0"),
         (dp.Rows(size=4), dp.AddRemove(), 1, AdjacencyError, "datasets of 4 rows each cannot differ by an added"),
-        (dp.Tables({"n": dp.domains.NumericColumn(0, 1)}), None, 1, AdjacencyError, '"add-remove" or "replace"'),
+        (dp.Tables({"n": dp.domains.NumericColumn(0, 1)}), None, 1, AdjacencyError, '"zero-out" or UserLevel(…)'),
         (dp.domains.Graphs(3), dp.domains.NodeNeighbours(), 4, DatasetError, "cannot differ in 4 nodes; use a larger"),
         (42, dp.Local(), 1, OptionError, "domain=42 describes no datasets; use Answers, Values, Rows, Tables or"),
     ],

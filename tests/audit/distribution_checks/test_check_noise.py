@@ -432,15 +432,6 @@ def test_results_do_not_depend_on_workers():
     assert "99.85% confidence" in one.series.intervals
 
 
-@pytest.mark.parametrize("kind", DISTRIBUTIONS)
-def test_right_noise_is_refuted_no_more_often_than_allowed(kind):
-    """Of 15 checks at alpha .1, with few and more runs; the limit is exceeded with probability 1e-7."""
-    for runs in (40, 600):
-        check = {"noise": kind(SCALE), "answer": 1, "runs": runs, "alpha": 0.1, "jobs": 1}
-        refuted = sum(check_noise(adding(kind, SCALE), 1, seed=seed, **check).is_refuted for seed in range(15))
-        assert refuted <= stats.binom.isf(1e-7, 15, 0.1)
-
-
 def test_runs_too_few_to_find_half_of_the_noise_are_inconclusive():
     def noisy(data, size, rng):
         return rng.laplace(scale=2.0, size=size)

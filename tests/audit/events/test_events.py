@@ -10,27 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpaudit.audit.events.events import (
-    Apart,
-    Intervals,
-    Outcomes,
-    Scored,
-    counts_in_cells,
-    with_names,
-)
+from dpaudit.audit.events.events import Apart, Intervals, Outcomes, Scored, counts_in_cells, with_names
 from dpaudit.audit.events.features import Coordinates, Parities, Standardised
 from dpaudit.audit.events.leaves import KeyedValues, learn_leaves
 from dpaudit.audit.events.outputs import Raised, as_outputs
-from dpaudit.audit.events.scores import (
-    Additive,
-    Column,
-    Coordinate,
-    LastDigits,
-    LowestBit,
-    Number,
-    Projection,
-    Reading,
-)
+from dpaudit.audit.events.scores import Additive, Column, Coordinate, LastDigits, LowestBit, Number, Projection, Reading
 from dpaudit.audit.events.text_columns import TextColumn, TextColumns
 from dpaudit.audit.records.json_codec import plain_data, read_data
 from dpaudit.audit.sampling.tasks import counts_of

@@ -22,16 +22,7 @@ from dpaudit.audit.events.features import (
 )
 from dpaudit.audit.events.leaves import Summaries, learn_leaves
 from dpaudit.audit.events.outputs import Raised, as_outputs
-from dpaudit.audit.events.scores import (
-    Additive,
-    Column,
-    Decimals,
-    LastDigits,
-    LowestBit,
-    Number,
-    Remainder,
-    Residue,
-)
+from dpaudit.audit.events.scores import Additive, Column, Decimals, LastDigits, LowestBit, Number, Remainder, Residue
 
 
 class Answer(enum.Enum):

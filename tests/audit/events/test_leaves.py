@@ -32,10 +32,7 @@ CASES = [
     ([{"count": 3.0, "key": "a"}], {"(output[…]['count'] where output[…]['key'] = 'a')": 3.0}),
     (
         [("a", {"count": 2.5})],
-        {
-            "(output[…][1]['count'] where output[…][0] = 'a')": 2.5,
-            "(len(output[…][1]) where output[…][0] = 'a')": 1.0,
-        },
+        {"(output[…][1]['count'] where output[…][0] = 'a')": 2.5, "(len(output[…][1]) where output[…][0] = 'a')": 1.0},
     ),
     (
         [("a", "high")],
@@ -83,8 +80,7 @@ def test_columns_of_chosen_keys():
     columns = KeyedValues((a, b, counted))
     nan = np.nan
     np.testing.assert_array_equal(
-        columns.read(outputs),
-        [[3.0, nan, nan, nan, nan], [2.0, nan, nan, nan, nan], [0.0, 0.0, 0.0, 0.0, 2.0]],
+        columns.read(outputs), [[3.0, nan, nan, nan, nan], [2.0, nan, nan, nan, nan], [0.0, 0.0, 0.0, 0.0, 2.0]]
     )
     assert columns.names == (ROWS.format("'a'"), ROWS.format("'b'"), "count of 'a' in output")
     assert columns.codes(0) is None

@@ -14,6 +14,33 @@ import numpy as np
 from .attacks_on_frames import coin
 
 
+def keeping(name, drawn, shown):
+    """A program that keeps an object made of draws in a local variable over another draw, and shows it."""
+
+    def program(x, rng):
+        value = drawn(rng)
+        coin(rng)
+        return shown(value)
+
+    program.__name__ = name
+    return program
+
+
+KEEPING = [
+    keeping("negative zero", lambda rng: 0.0 if coin(rng) else -0.0, str),
+    keeping("bool or int", lambda rng: True if coin(rng) else 1, str),
+    keeping("int or float", lambda rng: 1 if coin(rng) else 1.0, str),
+    keeping("int32 or int64", lambda rng: np.int32(1) if coin(rng) else np.int64(1), lambda value: str(value.dtype)),
+    keeping("bytes or text", lambda rng: "a" if coin(rng) else b"a", lambda value: type(value).__name__),
+    keeping("big number", lambda rng: 10**20 + coin(rng), lambda value: value % 7),
+    keeping("complex", lambda rng: complex(coin(rng), coin(rng)), str),
+    keeping("slice", lambda rng: slice(coin(rng), None, 1 + coin(rng)), lambda value: (0, 1, 2, 3)[value]),
+    keeping("range", lambda rng: range(coin(rng), 4, 1 + coin(rng)), tuple),
+    keeping("getter", lambda rng: operator.itemgetter(coin(rng)), lambda value: value([5, 6])),
+    keeping("class", lambda rng: type("Made", (), {"n": coin(rng)}), lambda value: value().n),
+]
+
+
 def array_in_place(x, rng):
     held = np.zeros(2, dtype=int)
     held[coin(rng)] += 1
@@ -74,36 +101,6 @@ def nan_by_identity(x, rng):
     held = [a if coin(rng) else float("nan")]
     coin(rng)
     return a in held
-
-
-def negative_zero(x, rng):
-    value = 0.0 if coin(rng) else -0.0
-    coin(rng)
-    return str(value)
-
-
-def bool_or_int(x, rng):
-    value = True if coin(rng) else 1
-    coin(rng)
-    return str(value)
-
-
-def int_or_float(x, rng):
-    value = 1 if coin(rng) else 1.0
-    coin(rng)
-    return str(value)
-
-
-def numpy_or_int(x, rng):
-    value = np.int32(1) if coin(rng) else np.int64(1)
-    coin(rng)
-    return str(value.dtype)
-
-
-def bytes_or_text(x, rng):
-    value = "a" if coin(rng) else b"a"
-    coin(rng)
-    return str(type(value).__name__)
 
 
 def deque_state(x, rng):
@@ -489,12 +486,6 @@ def swapped(x, rng):
     return a
 
 
-def class_made(x, rng):
-    kind = type("Made", (), {"n": coin(rng)})
-    coin(rng)
-    return kind().n
-
-
 def class_changed(x, rng):
     class Held:
         def value(self):
@@ -671,30 +662,6 @@ def string_builder(x, rng):
     return text
 
 
-def big_number(x, rng):
-    value = 10**20 + coin(rng)
-    coin(rng)
-    return value % 7
-
-
-def complex_value(x, rng):
-    value = complex(coin(rng), coin(rng))
-    coin(rng)
-    return str(value)
-
-
-def slice_object(x, rng):
-    cut = slice(coin(rng), None, 1 + coin(rng))
-    coin(rng)
-    return (0, 1, 2, 3)[cut]
-
-
-def range_object(x, rng):
-    span = range(coin(rng), 4, 1 + coin(rng))
-    coin(rng)
-    return tuple(span)
-
-
 def super_call(x, rng):
     class Base:
         def draw(self):
@@ -713,12 +680,6 @@ def class_body_draws(x, rng):
         b = coin(rng)
 
     return Held.a, Held.b
-
-
-def operator_getter(x, rng):
-    get = operator.itemgetter(coin(rng))
-    coin(rng)
-    return get([5, 6])
 
 
 def reversed_iterator(x, rng):
@@ -781,8 +742,8 @@ def n_paths_bounded(x):
     return True
 
 
-PROGRAMS = [
+PROGRAMS = KEEPING + [
     value for name, value in list(globals().items())
     if callable(value) and getattr(value, "__module__", "") == __name__ and not isinstance(value, type)
-    and name not in ("coin", "cached_square", "n_paths_bounded")
+    and name not in ("keeping", "n_paths_bounded")
 ]  # fmt: skip

@@ -133,17 +133,11 @@ def exact_terms(name, *parameters):
 @pytest.mark.parametrize(
     ("name", "parameters"),
     [
-        ("geometric", (0.3,)),
-        ("geometric", (0.999,)),
-        ("poisson", (0.01,)),
-        ("poisson", (700.0,)),
-        ("binomial", (64, 0.1)),
-        ("binomial", (65, 0.9)),
-        ("binomial", (1000, 0.5)),
-        ("two-sided geometric", (3.0,)),
+        ("geometric", (0.3,)), ("geometric", (0.999,)), ("poisson", (0.01,)), ("poisson", (700.0,)),
+        ("binomial", (64, 0.1)), ("binomial", (65, 0.9)), ("binomial", (1000, 0.5)), ("two-sided geometric", (3.0,)),
         ("two-sided geometric", (0.01,)),
     ],
-)
+)  # fmt: skip
 def test_probabilities_are_lower_bounds_and_miss_little(name, parameters):
     low, weights = sources.outcomes_of(name, *parameters)
     with localcontext() as context:

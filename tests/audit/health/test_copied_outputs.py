@@ -9,12 +9,7 @@ import pytest
 from dpaudit import PureDP, Verdict, check_outputs
 from dpaudit.audit.events.outputs import as_outputs
 from dpaudit.audit.health import copied_outputs as module
-from dpaudit.audit.health.copied_outputs import (
-    agreement,
-    passage_length,
-    repeated_passage,
-    shared_passage,
-)
+from dpaudit.audit.health.copied_outputs import agreement, passage_length, repeated_passage, shared_passage
 from dpaudit.audit.health.findings import FALSE_ALARM, HealthCheck
 from dpaudit.audit.health.run_independence import examine_order
 

@@ -36,10 +36,7 @@ from dpaudit.audit.health.run_independence import (
     unsteady_on_both,
 )
 from dpaudit.audit.inference.two_sample_test import hypergeometric_tail
-from dpaudit.audit.sampling.output_hashes import (
-    FINGERPRINTED,
-    order_mark,
-)
+from dpaudit.audit.sampling.output_hashes import FINGERPRINTED, order_mark
 from dpaudit.audit.sampling.tasks import BlockCounts, no_blocks
 from dpaudit.noise import LaplaceNoise
 
@@ -345,8 +342,7 @@ BY_COLUMN = {
 
 
 @pytest.mark.parametrize(
-    ("audited", "kind"),
-    [("check", KINDS[1]), ("check", KINDS[2]), ("noise", KINDS[3]), ("equivalence", KINDS[0])],
+    ("audited", "kind"), [("check", KINDS[1]), ("check", KINDS[2]), ("noise", KINDS[3]), ("equivalence", KINDS[0])]
 )
 def test_dependence_in_a_later_column_is_found(audited, kind):
     assert OF_RUNS & checks(BY_COLUMN[audited](OneColumn(kind)))

@@ -21,7 +21,7 @@ from dpaudit.audit.inference.betting_test import (
     supporting_line,
 )
 from dpaudit.audit.inference.guess_test import Guesses
-from dpaudit.audit.inference.multiplicity import ErrorBudget, holm, split_budget
+from dpaudit.audit.inference.multiplicity import ErrorBudget, holm
 from dpaudit.audit.sampling.tasks import PairCounts, pair_numbers
 
 CLAIMS = [
@@ -158,7 +158,6 @@ def test_holm_agrees_with_statsmodels():
         (lambda: supporting_line(PureDP(1.0), 0.0), "outside"),
         (lambda: supporting_line(PureDP(1.0), 1.0 - 1e-14), "too near an end"),
         *((lambda p=bad: holm(p), "are not p-values") for bad in ([-0.1], [1.1], [math.nan], [[0.5]])),
-        *((lambda w=bad: split_budget(0.01, w), "do not divide a budget") for bad in ([], ["a", "a"], {"a": 0.0})),
         (lambda: ErrorBudget(0.05, (("a", 0.04), ("b", 0.02))), "do not fit"),
         (lambda: ErrorBudget(0.05, (("a", -0.01), ("b", 0.02))), "do not fit"),
         (lambda: ErrorBudget(0.05, (("a", 0.05),), beside=(("b", 1.0),)), "is not a probability"),

@@ -68,10 +68,7 @@ def test_a_product_of_two_pvalues_is_a_pvalue():
     grid = [((i + 1) / 40, 1 / 40) for i in range(40)]
     sizes = (6,) * 4
     of_side = [
-        (
-            dispersion_pvalue(counts, sizes)[0],
-            math.prod(math.comb(6, count) for count in counts) / math.comb(24, 9),
-        )
+        (dispersion_pvalue(counts, sizes)[0], math.prod(math.comb(6, count) for count in counts) / math.comb(24, 9))
         for counts in itertools.product(range(7), repeat=4)
         if sum(counts) == 9
     ]

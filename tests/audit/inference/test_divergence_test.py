@@ -12,13 +12,7 @@ from scipy.stats import binom, norm
 from dpaudit.audit.claims.renyi import RenyiDP, ZeroConcentratedDP
 from dpaudit.audit.errors import OptionError
 from dpaudit.audit.inference.binomial_tails import limits
-from dpaudit.audit.inference.divergence_test import (
-    _MULTIPLIERS,
-    Divergence,
-    _soft_clip,
-    divergence_test,
-    log_gain,
-)
+from dpaudit.audit.inference.divergence_test import _MULTIPLIERS, Divergence, _soft_clip, divergence_test, log_gain
 from dpaudit.audit.inference.renyi_lower_bound import renyi_lower
 
 EVEN = np.linspace(0.0, 1.0, 33)[1:-1]

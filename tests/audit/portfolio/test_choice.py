@@ -268,8 +268,7 @@ def _rare_value(rng, size):
 
 
 @pytest.mark.parametrize(
-    ("draw", "pilot", "least"),
-    [(_leak, 5_000, 2.0), (_hole, 5_000, 2.0), (_rare_value, 75_000, 2.0)],
+    ("draw", "pilot", "least"), [(_leak, 5_000, 2.0), (_hole, 5_000, 2.0), (_rare_value, 75_000, 2.0)]
 )
 def test_what_is_narrower_than_a_cell_is_tested(draw, pilot, least):
     """Many outputs in a stretch of 1e-4, none in one of .03 on one dataset, and one of 2,000 values that is missing."""

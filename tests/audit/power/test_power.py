@@ -31,9 +31,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(
-    ("claim", "q", "excess", "power"),
-    [(*case, 0.95) for case in CASES[1:]] + [(*CASES[0], 0.5)],
-    ids=str,
+    ("claim", "q", "excess", "power"), [(*case, 0.95) for case in CASES[1:]] + [(*CASES[0], 0.5)], ids=str
 )
 def test_runs_needed_reach_the_power_and_hardly_more(claim, q, excess, power):
     runs = runs_needed(claim, q, excess=excess, power=power, alpha=0.05)
@@ -71,10 +69,7 @@ def exact_power(claim, n, m, q, excess):
     return power
 
 
-@pytest.mark.parametrize(
-    ("n", "m", "q"),
-    [(60, 60, 0.02), (60, 60, 0.6), (20, 60, 0.2), (60, 20, 0.2)],
-)
+@pytest.mark.parametrize(("n", "m", "q"), [(60, 60, 0.02), (60, 60, 0.6), (20, 60, 0.2), (60, 20, 0.2)])
 def test_stated_power_against_enumeration(n, m, q):
     for excess in (0.3, 1.0, 2.0):
         stated = power_of_test(PureDP(0.5), n, m, q, excess, alpha=0.05)

@@ -114,7 +114,7 @@ def noisy(answer, size, rng):
 def test_gaussian_noise(options):
     """At distance 2 and sensitivity 2 it has the same bound per step."""
     y = float(options.get("distance", 1))
-    result = check(noisy, 0.0, y, claim=CLAIM, runs=10_000, floating_point="ignore", jobs=1, **options)
+    result = check(noisy, 0.0, y, claim=CLAIM, runs=6_000, floating_point="ignore", jobs=1, **options)
     assert result.is_refuted
     assert 0.5 < result.bound < 0.625
     assert result.by_divergence is not None

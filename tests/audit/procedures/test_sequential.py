@@ -9,14 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from dpaudit import (
-    AddRemove,
-    ApproxDP,
-    GaussianDP,
-    PureDP,
-    Verdict,
-    check,
-)
+from dpaudit import AddRemove, ApproxDP, GaussianDP, PureDP, Verdict, check
 from dpaudit.audit.health.findings import FALSE_ALARM
 from dpaudit.audit.procedures import sequential
 from dpaudit.audit.procedures.sequential import grid_of_members

@@ -208,8 +208,7 @@ def test_an_accepted_finding_holds_until_its_day():
 
 
 @pytest.mark.parametrize(
-    ("reason", "until", "words"),
-    [("", "2027-01-01", "needs a reason"), ("x", "2027-13-01", "is not a date")],
+    ("reason", "until", "words"), [("", "2027-01-01", "needs a reason"), ("x", "2027-13-01", "is not a date")]
 )
 def test_an_acceptance_needs_a_reason_and_a_day(reason, until, words):
     with pytest.raises(RecordError, match=words):

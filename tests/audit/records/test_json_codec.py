@@ -77,10 +77,7 @@ from dpaudit.audit.records.suite import (
     Suite,
     Topic,
 )
-from dpaudit.audit.results.audit_result import (
-    InterimAnalysis,
-    OtherDirection,
-)
+from dpaudit.audit.results.audit_result import InterimAnalysis, OtherDirection
 from dpaudit.audit.results.bin_result import BinCounts
 from dpaudit.audit.results.statement_result import Point, Series
 from dpaudit.audit.sampling.object_identity import Provenance
@@ -226,10 +223,7 @@ OPPOSITE = OtherDirection(
 )
 RESULTS = [
     {
-        "bins": CELLS,
-        "floating_point": "test",
-        "ignored": ("no-power",),
-        "notes": ("n",),
+        "bins": CELLS, "floating_point": "test", "ignored": ("no-power",), "notes": ("n",),
         "provenance": Provenance(where="m:f"),
     },
     {"floating_point_leak": BITS, "floating_point": "ignore", "detect": 0.5},
@@ -239,7 +233,7 @@ RESULTS = [
     {"detect": None, "seed": 0, "versions": (("numpy", "2.0"),), "is_reproducible": False},
     {"bound": INF, "pvalue": 0.0, "seed": 2**53 + 1, "findings": (Finding(HealthCheck.NONSTATIONARY, "“odd” ε"),)},
     {"pair": dataclasses.replace(RESULT.pair, distance=np.int64(2), contents=("[1]", "é"))},
-]
+]  # fmt: skip
 
 
 INTERIM_ANALYSES = (InterimAnalysis(32, 0.0, 1.0), InterimAnalysis(48, INF, 0.01))
@@ -496,7 +490,11 @@ def test_replays_comparisons_and_sensitivities_are_kept_beside_audits(tmp_path):
 @pytest.mark.parametrize(
     ("name", "value", "said"),
     [
-        ("kind", "[x](http://evil)", "use exact or replay or equivalence or sensitivity or batches or step."),
+        (
+            "kind",
+            "[x](http://evil)",
+            "use exact or replay or equivalence or sensitivity or batches or step or accountant or filter.",
+        ),
         ("verdict", "FOO", "use EXCESS or BOUNDED or UNDETERMINED."),
         ("verdict", "REFUTED", "use EXCESS or BOUNDED or UNDETERMINED."),
         ("verdict", [], "has the wrong type"),

@@ -231,13 +231,9 @@ def test_a_search_passes_over_draws_that_are_not_used():
 
     pairs = [([a], [a, b]) for a in range(4) for b in range(4)]
     options = {
-        "claim": 1.0,
-        "adjacency": "add-remove",
-        "runs": 2_000,
-        "search_runs": 2_000,
-        "floating_point": "ignore",
+        "claim": 1.0, "adjacency": "add-remove", "runs": 2_000, "search_runs": 2_000, "floating_point": "ignore",
         "jobs": 1,
-    }
+    }  # fmt: skip
     found = find_worst_pair(decoy, pairs, guide="replay", **options)
     assert (found.x, found.y) == ([2], [2, 2])
     assert found.is_refuted

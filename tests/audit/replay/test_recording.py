@@ -101,6 +101,19 @@ def test_a_comprehension_has_the_name_of_its_function():
     assert [call.place.function for call in run(counts).calls] == ["counts", "counts"]
 
 
+def test_what_a_module_draws_when_it_is_imported_is_no_call(tmp_path, monkeypatch):
+    (tmp_path / "drawn_on_import.py").write_text("import random\n\nNUMBER = random.random()\n")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def importing(rows, rng):
+        import drawn_on_import
+
+        return rng.laplace(len(rows)) + 0.0 * drawn_on_import.NUMBER
+
+    result = run(importing)
+    assert (result.verdict, len(result.calls)) == (BOUNDED, 1)
+
+
 # What is not, and is noticed.
 
 

@@ -12,10 +12,7 @@ SCORES = np.arange(200.0)
 INCLUDED = np.arange(200) >= 100
 
 
-@pytest.mark.parametrize(
-    ("said", "expected"),
-    [("both", (4.0, 195.0)), ("in", (None, 190.0)), ("out", (9.0, None))],
-)
+@pytest.mark.parametrize(("said", "expected"), [("both", (4.0, 195.0)), ("in", (None, 190.0)), ("out", (9.0, None))])
 def test_the_guessed_scores_are_those_farthest_out(said, expected):
     found = score_sketch(SCORES, INCLUDED, guessed=10, said=said, middle=None)
     assert (found.said_out, found.said_in) == expected

@@ -127,11 +127,7 @@ STOPS = [
 def test_lines_of_a_verdict_have_at_most_120_characters(stop):
     kind, more = (FixedSizeResult, {}) if stop is None else (SequentialResult, {"interim_analyses": (), **stop})
     for claim, least, excess in product(CLAIMS, [0.0012, math.inf], [-0.001234, 0.001234]):
-        found = {
-            "bound": max(0.0, claim.parameter + excess),
-            "min_detectable_excess": least,
-            "excess_basis": "common",
-        }
+        found = {"bound": max(0.0, claim.parameter + excess), "min_detectable_excess": least, "excess_basis": "common"}
         result = audited(claim, kind, counts=ALL_WRONG, **found, **LONG, **more)
         verdict, *others = str(result).split("\n")
         assert verdict.startswith(f"{result.verdict.value.upper()}  m: ")

@@ -16,12 +16,7 @@ from dpaudit.audit import errors
 from dpaudit.audit.errors import AuditError, MechanismError, OptionError
 from dpaudit.audit.events.named_parts import Part
 from dpaudit.audit.events.outputs import Raised, as_outputs
-from dpaudit.audit.sampling.sampler import (
-    as_sampler,
-    check_choice,
-    pick_from_block,
-    pick_from_run,
-)
+from dpaudit.audit.sampling.sampler import as_sampler, check_choice, pick_from_block, pick_from_run
 
 
 class Colour(enum.Enum):
@@ -257,11 +252,7 @@ def test_parts_of_a_block(block, choice, name, values):
 @pytest.mark.parametrize(
     ("output", "choice", "said"),
     [
-        (
-            {"mean": 1.5, "n": 2},
-            "median",
-            "'median' is not a part of an output of m with the parts mean, n; name",
-        ),
+        ({"mean": 1.5, "n": 2}, "median", "'median' is not a part of an output of m with the parts mean, n; name"),
         (STATS, "median", "with the parts mean, weights"),
         (1.5, "mean", "of type float, which has no parts; leave out output="),
         ((1.5,), 1, "which has 1 coordinate; use output=0, or pass a function"),

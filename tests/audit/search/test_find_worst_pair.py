@@ -55,13 +55,10 @@ PAIRS = [  # mechanism, domain, adjacency, options, the exact loss of the worst 
     (f.BinaryOddsForManyValues(1.0, k=4), dp.Values(range(4)), dp.Local(), FEW, 1.0 + math.log(3)),
     (f.EdgeNoiseForNodes(0.5, max_degree=3), dp.domains.Graphs(5, max_degree=3), dp.domains.NodeNeighbours(), FEW, 1.5),
     (
-        f.OneEndDegreeHistogram(1.0, max_degree=1),
-        dp.domains.Graphs(3),
-        dp.domains.EdgeNeighbours(),
-        FEW | {"search_runs": 1_000},
-        2.0,
+        f.OneEndDegreeHistogram(1.0, max_degree=1), dp.domains.Graphs(3), dp.domains.EdgeNeighbours(),
+        FEW | {"search_runs": 1_000}, 2.0,
     ),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("case", PAIRS, ids=lambda case: type(case[0]).__name__)
@@ -249,13 +246,8 @@ def test_a_pair_whose_outputs_vary_comes_first():
 
 
 OPTIONS = {
-    "claim": PureDP(0.5),
-    "adjacency": AddRemove(),
-    "runs": 20_000,
-    "seed": 5,
-    "jobs": 1,
-    "floating_point": "ignore",
-}
+    "claim": PureDP(0.5), "adjacency": AddRemove(), "runs": 20_000, "seed": 5, "jobs": 1, "floating_point": "ignore",
+}  # fmt: skip
 
 
 def one_noisy_length(rows, rng):

@@ -11,13 +11,7 @@ import dpaudit as dp
 from dpaudit.audit.search.candidates import Candidate, Line, initial_pairs
 from dpaudit.audit.search.climb import Places, numbers_between
 from dpaudit.audit.search.pairs_for_domain import pairs_of
-from dpaudit.audit.search.successive_halving import (
-    first_pilot,
-    next_pilot,
-    rounds_left,
-    score_pair,
-    survivors,
-)
+from dpaudit.audit.search.successive_halving import first_pilot, next_pilot, rounds_left, score_pair, survivors
 
 DOMAINS = {
     "rows": (dp.Rows(most=4, high=3.0, finite=True), dp.AddRemove()), "answers": (dp.Answers(6, finite=True),

@@ -72,13 +72,9 @@ def test_pairs_that_show_nothing_do_not_outrank_one_that_leaks():
     refuted = 0
     for seed in range(3):
         options = {
-            "claim": dp.PureDP(1.0),
-            "runs": 1_500,
-            "search_runs": 3_000,
-            "jobs": 1,
-            "floating_point": "ignore",
+            "claim": dp.PureDP(1.0), "runs": 1_500, "search_runs": 3_000, "jobs": 1, "floating_point": "ignore",
             "seed": seed,
-        }
+        }  # fmt: skip
         found = dp.find_worst_pair(released_above_four, dp.Rows(most=7), adjacency=dp.AddRemove(), **options)
         assert found.is_refuted
         refuted += dp.find_worst_pair(released_above_four, given, **options).is_refuted

@@ -349,15 +349,9 @@ def test_graphs_lose_nodes_and_edges(adjacency, smallest):
 
 def test_simplicity_is_ordered_by_rows_then_values_then_digits():
     pairs = [
-        ([], ["a"]),
-        (["a"], ["a", "a"]),
-        ([0.0], [0.0, 3.0]),
-        ([1.0], [1.0, 0.5]),
-        ([0.0], [0.0, 0.123]),
-        ([0.0], [0.0, float("nan")]),
-        ([0.0], [1.0, 1.0]),
-        ([0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]),
-    ]
+        ([], ["a"]), (["a"], ["a", "a"]), ([0.0], [0.0, 3.0]), ([1.0], [1.0, 0.5]), ([0.0], [0.0, 0.123]),
+        ([0.0], [0.0, float("nan")]), ([0.0], [1.0, 1.0]), ([0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]),
+    ]  # fmt: skip
     sizes = [complexity(*pair) for pair in pairs]
     assert sizes == sorted(sizes)
     assert complexity([-3], []) == complexity([-3], [])

@@ -364,7 +364,7 @@ def test_a_time_limit_ends_the_search():
         ({"norm": "l3"}, "norm='l3' is unknown"), ({"evaluations": 3}, "evaluations=3 is not a possible number"),
         ({"domain": Values(((1,), (2, 3, 4))), "adjacency": "replace"}, "no pair of neighbours was found"),
         ({"domain": Graphs(3), "adjacency": "node", "distance": 9}, "cannot differ in 9 nodes"),
-        ({"adjacency": None}, 'does not define neighbours; pass adjacency="add-remove", "replace" or U'),
+        ({"adjacency": None}, 'does not define neighbours; pass adjacency="add-remove", "replace", "zero-out" or U'),
         ({"domain": 5}, "domain=5 describes no datasets"), ({"domain": Answers()}, "have no neighbours by"),
     ],
     ids=str,

@@ -129,8 +129,7 @@ def test_a_store_changes_no_result_and_draws_nothing_twice(tmp_path, drawn, mode
 
 
 @pytest.mark.parametrize(  # the last of each mode in the audit of the pair, after runs of the search
-    ("calls", "mode"),
-    [(21, "fixed"), (60, "sequential")],
+    ("calls", "mode"), [(21, "fixed"), (60, "sequential")]
 )
 def test_a_search_that_was_stopped_goes_on_too(tmp_path, drawn, calls, mode):
     options = MODES[mode]

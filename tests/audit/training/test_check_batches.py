@@ -15,7 +15,7 @@ from scipy.stats import norm
 
 import dpaudit
 from dpaudit import Verdict
-from dpaudit.audit.errors import AuditError, MechanismError, MissingExtraError, OptionError, RefutedError
+from dpaudit.audit.errors import AuditError, ClaimError, MechanismError, MissingExtraError, OptionError, RefutedError
 from dpaudit.audit.training import check_batches as module
 from dpaudit.audit.training.check_batches import Assumption, _Drawn, _Tests, accountant_of, shuffled_epsilon_at_least
 from dpaudit.mechanisms.training.dp_sgd import dp_sgd_claim
@@ -447,6 +447,7 @@ def test_the_time_limit_ends_the_draws(monkeypatch):
         (OptionError, "is not a whole number of them; use batch_size=", poisson, N, {"q": 0.123, "sampling": "fixed"}),
         (OptionError, "batch_size=101 is too large for n=100", poisson, N, {"batch_size": 101, "sampling": "fixed"}),
         (OptionError, "batch_size=100 is too large for n=100", poisson, N, {"batch_size": 100}),
+        (ClaimError, "0 < delta < 1", poisson, N, {"q": Q, "noise_multiplier": 1.0, "delta": 0}),
         (OptionError, "n=1 is not a number of examples", poisson, 1, {"q": Q}),
         (OptionError, "sampling='poison' is unknown", poisson, N, {"q": Q, "sampling": "poison"}),
         (OptionError, "sampler=3 is not a sampler", 3, N, {"q": Q}),

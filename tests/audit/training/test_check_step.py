@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from dpaudit import ApproxDP, GaussianDP, PureDP, Replace, Verdict, ZeroConcentratedDP
+from dpaudit import ApproxDP, GaussianDP, PureDP, Replace, Verdict, ZeroConcentratedDP, ZeroOut
 from dpaudit.audit.training.step_result import ROWS
 from dpaudit.errors import DatasetError, InconclusiveError, MechanismError, OptionError, RefutedError
 from dpaudit.training import check_step
@@ -46,6 +46,15 @@ def is_silent(step, batch=GRADIENTS, **options):
     result = check_step(step, batch, **{**FEW, **options})
     assert result.verdict is Verdict.NOT_REFUTED, str(result)
     return True
+
+
+def test_a_null_example_takes_the_place_of_another():
+    """A replaced example moves the sum by twice the clipping norm, one that becomes zero by the norm."""
+    assert is_silent(good, adjacency="zero-out", sensitivity=1 / 8)
+    assert refuted(good, adjacency="replace") == {"privacy"}
+    assert refuted(good, adjacency=ZeroOut(5.0)) == {"privacy"}  # an example of fives moves it, too
+    with pytest.raises(OptionError, match="is not an example of this batch"):
+        check_step(good, GRADIENTS, adjacency=ZeroOut((0.0, 1.0)), **FEW)
 
 
 # Division by a number that depends on the batch.
@@ -467,7 +476,7 @@ def test_gradients_that_overflow_refute_a_step_that_does_not_clip(dtype):
     def unclipped(gradients, rng):
         return finite(gradients).sum(axis=0) + rng.normal(size=3)
 
-    result = check_step(unclipped, np.full((2, 3), 0.5, dtype), claim=GaussianDP(1.0))
+    result = check_step(unclipped, np.full((2, 3), 0.5, dtype), **FEW)
     assert {row.name for row in result.rows if row.verdict is Verdict.REFUTED} >= {"privacy"}
 
 
@@ -568,7 +577,7 @@ def ignores_its_batch(gradients, rng):
     ],
 )
 def test_what_cannot_be_tested_is_inconclusive(step, said):
-    result = check_step(step, GRADIENTS, claim=GaussianDP(9.0))
+    result = check_step(step, GRADIENTS)
     assert result.verdict is Verdict.INCONCLUSIVE, str(result)
     assert said in " ".join(str(result).split())
     with pytest.raises(InconclusiveError):
@@ -629,11 +638,13 @@ def changes_its_batch(gradients, rng):
         (good, 3.0, {}, DatasetError, "no leading axis"),
         (good, GRADIENTS[:0], {}, DatasetError, "at least one"),
         (good, (GRADIENTS, np.ones(3)), {}, DatasetError, "have 3 and 8 rows"),
-        (good, GRADIENTS, {"adjacency": "local"}, OptionError, 'use "add-remove" or "replace"'),
+        (good, GRADIENTS, {"adjacency": "local"}, OptionError, 'use "add-remove", "replace" or "zero-out"'),
         (good, GRADIENTS, {"tolerance": 0}, OptionError, "0 < tolerance < 1"),
         (good, GRADIENTS, {"ignore": "isolaton"}, OptionError, "is not a row of check_step"),
         (good, GRADIENTS, {"examples": np.ones((2, 4))}, OptionError, "another form"),
         (good, GRADIENTS, {"ignore": ROWS}, OptionError, "ignore fewer"),
+        (good, GRADIENTS, {"derived": "weights"}, OptionError, "use it for dictionaries of tensors"),
+        (adam, GRADIENTS, {"derived": "weights"}, OptionError, "use one of "),
         (lambda g, rng: None, GRADIENTS, {}, MechanismError, "without any numbers"),
         (lambda g, rng: "text", GRADIENTS, {}, MechanismError, "not made of numbers"),
         (lambda g, rng: g @ np.ones(4), GRADIENTS, {}, MechanismError, "fails on the batch: ValueError"),

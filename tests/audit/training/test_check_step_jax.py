@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-jax = pytest.importorskip("jax")
+jax = pytest.importorskip("jax", reason="jax is not installed: make test-torch")
 
 from jax import numpy as jnp  # noqa: E402
 

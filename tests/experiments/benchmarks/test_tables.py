@@ -29,11 +29,11 @@ from dpaudit.experiments.benchmarks import (
     replays,
 )
 from dpaudit.experiments.benchmarks.command import FILES, tables_of
+from dpaudit.experiments.benchmarks.google_cases import closeness_cases, dp_cases
 from dpaudit.experiments.benchmarks.measure import Effort, is_met, measure
 from dpaudit.experiments.cases.experiment import parameter_by_distributions
 from dpaudit.experiments.libraries.defects import Defect
 from dpaudit.experiments.libraries.subjects import Subject, diffprivlib_fits, is_installed
-from dpaudit.experiments.published.google_cases.cases import closeness_cases, dp_cases
 from dpaudit.mechanisms import LaplaceMechanism, exact_delta, exact_epsilon
 from dpaudit.mechanisms.faulty import SparseVectorWithoutQueryNoise
 

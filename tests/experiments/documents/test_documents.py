@@ -1,9 +1,8 @@
-"""Experiments of the documents: exact numbers by closed forms and other sums, the figures, and the page on errata."""
+"""Experiments of the documents: exact numbers by closed forms and other sums, and the page on errata."""
 
 import itertools
 import math
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,7 +17,6 @@ from dpaudit.experiments.documents.definition import EPSILON, equal_rows, indepe
 from dpaudit.experiments.documents.errata import cases_of, errata_page, errata_text
 from dpaudit.experiments.documents.exponential_mechanism import centrality, patients, revenue
 from dpaudit.experiments.documents.named_mechanisms import SubsetCount, property_counts
-from dpaudit.experiments.statements.figures import EVENTS
 from dpaudit.experiments.suite.run_suite import all_experiments, run_experiments
 from dpaudit.mechanisms.faulty import Variant
 
@@ -253,35 +251,6 @@ class TestNamed:
             assert limits.ppf(5e-9) <= counts <= limits.isf(5e-9)
 
 
-@pytest.mark.evidence
-class TestFigures:
-    @pytest.mark.parametrize(("row", "runs"), [("D7", 5_000), ("D8", 40_000)])
-    def test_there_is_a_point_for_each_measured_bound(self, row, runs):
-        named = tuple(case for case in EXPERIMENTS[row].cases if case.name.rsplit("-", 1)[1] in ("1", "2", "8"))
-        suite = run_experiments([replace(EXPERIMENTS[row], cases=named)], alpha=1e-3, seed=0, runs=runs)
-        points = [
-            (float(x), float(y))
-            for axes in EXPERIMENTS[row].draw(suite.entries).axes
-            for line in axes.lines
-            if line.get_linestyle() == "None"
-            for x, y in zip(*line.get_data(), strict=True)
-        ]
-        assert len(points) == sum(entry.result.bound > 0 for entry in suite.entries) > 3
-        for entry in suite.entries:
-            steps = float(entry.name.rsplit("-", 1)[1])
-            assert entry.result.bound <= 0 or (steps, pytest.approx(entry.result.bound)) in points
-
-    def test_every_event_is_shown_below_the_boundary_of_the_proposition(self):
-        row = replace(EXPERIMENTS["R3"], cases=tuple(CASES[name] for name in EVENTS))
-        suite = run_experiments([row], alpha=1e-6, seed=0, runs=2000)
-        figure = row.draw(suite.entries)
-        shown = [bars for axes in figure.axes for bars in axes.containers]
-        assert len(shown) == len(EVENTS)
-        assert sum(len(bars[0].get_xdata()) for bars in shown) == sum(len(e.result.points) // 2 for e in suite.entries)
-        q, p = (values[100] for values in figure.axes[1].lines[0].get_data())
-        assert p == pytest.approx(q * math.exp(0.2 * math.sqrt(10 * math.log(1 / q))))
-
-
 class TestErrata:
     def test_fourteen_errata_name_cases_of_both_verdicts_unless_deduced(self):
         sections = errata_text().split("\n## ")[1:]
@@ -301,7 +270,7 @@ class TestErrata:
     @pytest.mark.evidence
     def test_the_page_quotes_every_verdict(self):
         """With few runs, as the page's words are tested and not its verdicts."""
-        suite = run_experiments(select(all_experiments(), cases_of(), []), alpha=1e-3, seed=0, runs=1_000)
+        suite = run_experiments(select(all_experiments(), cases_of()), alpha=1e-3, seed=0, runs=1_000)
         page = errata_page(suite)
         assert "at 99.9% confidence with seed 0" in page
         assert not re.search(r"\{[A-Z]\d+-", page)

@@ -53,6 +53,24 @@ def test_the_relation_matters():
         claim_from_event(LAPLACE, neighbours="replace_one")
 
 
+def test_the_renyi_accountant_knows_other_events_and_has_larger_deltas():
+    by_divergences = claim_from_event(GAUSSIAN, accountant="rdp")
+    for epsilon, delta in zip(by_divergences.epsilons, by_divergences.deltas, strict=True):
+        assert delta >= m.gaussian_delta(epsilon, 2.0)
+    assert by_divergences.deltas[50] < 0.5
+    event = dp_accounting.dp_event.RepeatAndSelectDpEvent(GAUSSIAN, 3.0, 1.0)
+    with pytest.raises(ClaimError, match=r'RepeatAndSelectDpEvent .* \(Unsupported .*; use accountant="rdp", or write'):
+        claim_from_event(event)
+    accountant = dp_accounting.rdp.RdpAccountant().compose(event)
+    claim = claim_from_event(event, accountant="rdp", points=9, max_epsilon=8.0)
+    for epsilon, delta in zip(claim.epsilons, claim.deltas, strict=True):
+        assert delta == accountant.get_delta(epsilon)  # no stronger than what the accountant says
+    with pytest.raises(ClaimError, match=r"has no Rényi divergence in dp_accounting .*; use another relation"):
+        claim_from_event(dp_accounting.UnsupportedDpEvent(), accountant="rdp")
+    with pytest.raises(ClaimError, match="accountant='gdp' is unknown"):
+        claim_from_event(GAUSSIAN, accountant="gdp")
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [

@@ -34,7 +34,7 @@ from dpaudit.audit.replay.replay_result import FindingKind, ReplayVerdict
 from dpaudit.domains import Within
 from dpaudit.mechanisms import gaussian_delta
 from dpaudit.mechanisms.adapters import from_opendp
-from dpaudit.mechanisms.adapters.opendp import Hamming, InsertDelete, Monotonic, Steps, claim_of, neighbours_under
+from dpaudit.mechanisms.adapters.opendp import Monotonic, Steps, claim_of, neighbours_under
 
 dp = pytest.importorskip("opendp.prelude", reason="opendp is not installed")
 dp.enable_features("contrib", "honest-but-curious")
@@ -112,9 +112,9 @@ def test_a_profile_by_divergences_allows_the_gaussian_and_not_much_more(rho):
     [
         ("SymmetricDistance()", 1, AddRemove()),
         ("SymmetricDistance()", 2, Steps(AddRemove(), 2)),
-        ("InsertDeleteDistance()", 1, InsertDelete()),
+        ("InsertDeleteDistance()", 1, AddRemove(ordered=True)),
         ("ChangeOneDistance()", 1, Replace()),
-        ("HammingDistance()", 1, Hamming()),
+        ("HammingDistance()", 1, Replace(ordered=True)),
         ("AbsoluteDistance(f64)", 0.5, Within("l1", 0.5)),
         ("L1Distance(i32)", 2, Within("l1", 2.0)),
         ("L2Distance(f64)", 1, Within("l2")),
@@ -132,9 +132,9 @@ def test_each_metric_has_its_neighbours(metric, d_in, neighbours):
 @pytest.mark.parametrize(
     ("relation", "x", "y", "distance"),
     [
-        (Hamming(), [1, 2, 3, 4], [2, 3, 4, 1], 4),
-        (Hamming(), [1, 2], [1, 2, 3], np.inf),
-        (Hamming(), np.array([[1.0, np.nan]]), np.array([[1.0, np.nan]]), 0),
+        (Replace(ordered=True), [1, 2, 3, 4], [2, 3, 4, 1], 4),
+        (Replace(ordered=True), [1, 2], [1, 2, 3], np.inf),
+        (Replace(ordered=True), np.array([[1.0, np.nan]]), np.array([[1.0, np.nan]]), 0),
         (Monotonic("linf"), [0, 0, 0], [1, 0, 1], 1),
         (Monotonic("linf"), [0, 0], [1, -1], np.inf),
         (Steps(AddRemove(), 2), [1, 2], [], 1),
@@ -157,7 +157,7 @@ def test_edits_are_the_fewest():
 
     words = [word for n in range(4) for word in itertools.product((0, 1), repeat=n)]
     for a, b in itertools.product(words, words):
-        assert InsertDelete().distance(a, b) == len(a) + len(b) - 2 * longest_common(a, b)
+        assert AddRemove(ordered=True).distance(a, b) == len(a) + len(b) - 2 * longest_common(a, b)
 
 
 GAUSSIAN = dp.m.make_gaussian(*REAL, scale=1.0)

@@ -8,7 +8,7 @@ import pytest
 from dpaudit import GaussianDP, replay
 from dpaudit.audit.replay.replay_result import ReplayVerdict
 
-torch = pytest.importorskip("torch", reason="torch is not installed")
+torch = pytest.importorskip("torch", reason="torch is not installed: make test-torch")
 
 BOUNDED, EXCESS, UNDETERMINED = ReplayVerdict.BOUNDED, ReplayVerdict.EXCESS, ReplayVerdict.UNDETERMINED
 X, Y = torch.tensor([1.0, 0.0, 1.0, 1.0]), torch.tensor([0.0, 0.0, 1.0, 1.0])

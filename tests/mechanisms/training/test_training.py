@@ -15,8 +15,8 @@ from dp_accounting import pld, rdp
 from scipy import stats
 
 import dpaudit.mechanisms as m
-from dpaudit import ApproxDP, GaussianDP, PrivacyProfile, Verdict, check
-from dpaudit.audit.datasets.adjacency import AddRemove, Replace
+from dpaudit import ApproxDP, GaussianDP, PrivacyProfile, Verdict, ZeroOut, check
+from dpaudit.audit.datasets.adjacency import AddRemove
 from dpaudit.audit.errors import MissingExtraError
 from dpaudit.mechanisms.adapters import claim_from_event
 from dpaudit.mechanisms.faulty.flaw import Flaw
@@ -186,15 +186,11 @@ def test_noisy_sums_lie_on_the_grid_of_their_noise():
 @pytest.mark.parametrize(
     ("sampling", "sizes"),
     [
-        (FullBatch(), {6}),
-        (FixedSizeBatches(2, 6), {2}),
-        (ShuffledBatches(2, 6), {2}),
-        (ShuffledBatches(4, 6), {4, 2}),
-        (ShuffledBatches(4, 6, drop_last=True), {4}),
-        (BatchesInOrder(4, 6), {4, 2}),
+        (FullBatch(), {6}), (FixedSizeBatches(2, 6), {2}), (ShuffledBatches(2, 6), {2}),
+        (ShuffledBatches(4, 6), {4, 2}), (ShuffledBatches(4, 6, drop_last=True), {4}), (BatchesInOrder(4, 6), {4, 2}),
     ],
     ids=str,
-)
+)  # fmt: skip
 def test_sizes_of_batches(sampling, sizes):
     masks = list(sampling.batches(50, 6, 4, np.random.default_rng(0)))
     assert {int(size) for mask in masks for size in mask.sum(axis=1)} == sizes
@@ -212,14 +208,11 @@ def test_each_record_is_in_one_batch_of_an_epoch(sampling):
 @pytest.mark.parametrize(
     ("sampling", "rate"),
     [
-        (PoissonBatches(0.3), 0.3),
-        (FixedSizeBatches(2, 6), 1 / 3),
-        (ShuffledBatches(2, 6), 1 / 3),
-        (BallsInBins(3), 1 / 3),
-        (ShuffledBatches(4, 6, drop_last=True), 2 / 3),
+        (PoissonBatches(0.3), 0.3), (FixedSizeBatches(2, 6), 1 / 3), (ShuffledBatches(2, 6), 1 / 3),
+        (BallsInBins(3), 1 / 3), (ShuffledBatches(4, 6, drop_last=True), 2 / 3),
     ],
     ids=str,
-)
+)  # fmt: skip
 def test_records_are_drawn_at_the_rate(sampling, rate):
     """Random: each of six counts is outside its limits with probability 1e-8."""
     mask = next(sampling.batches(4000, 6, 1, np.random.default_rng(3)))
@@ -335,7 +328,7 @@ def training(**changes):
 
 def test_the_relation_of_the_claim_is_that_of_the_mechanism():
     assert training().adjacency == AddRemove()
-    assert training(neighbours="replace_special").adjacency == Replace()
+    assert training(neighbours="replace_special").adjacency == ZeroOut()
     assert training().claim == dp_sgd_claim(FullBatch(), 2.0, 4)
     assert str(training()) == "DPSGD(FixedGradients, FullBatch, σ=2, 4 steps)"
     first, second, third = (training().sample([[1.0]], 5, np.random.default_rng(seed)) for seed in (1, 1, 2))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import signal
 
 import pytest
@@ -29,20 +30,7 @@ def patient(dataset, size, rng):
 
 pairs = [(0, 0.25), (0, 0.5), (0, 1.0)]
 """
-PAIR = [
-    "audit",
-    "patient_module:patient",
-    "--x",
-    "0",
-    "--y",
-    "1",
-    "--epsilon",
-    "1",
-    "--jobs",
-    "1",
-    "--floating-point",
-    "ignore",
-]
+PAIR = shlex.split("audit patient_module:patient --x 0 --y 1 --epsilon 1 --jobs 1 --floating-point ignore")
 
 
 @pytest.fixture(name="run")
@@ -114,8 +102,8 @@ def test_a_run_goes_on_as_it_was_begun(run, tmp_path, monkeypatch):
 
 
 def test_a_search_goes_on_too(run, tmp_path, monkeypatch):
-    arguments = ["audit", "patient_module:patient", "--search", "patient_module:pairs", "--epsilon", "1"]
-    arguments += ["--runs", "1000", "--search-runs", "800", "--jobs", "1", "--floating-point", "ignore"]
+    arguments = [*PAIR[:2], "--search", "patient_module:pairs", *PAIR[6:]]
+    arguments += ["--runs", "1000", "--search-runs", "800"]
     assert run(*arguments, "--out", "whole")[0] == 0
     real, left = Plan.draw, [8]
 

@@ -70,8 +70,8 @@ MISTAKES = {
         "OptionError: --bins 8 needs a fixed number of runs; use --no-sequential, and no --seconds."
     ),
     f"{AUDIT} {PAIR} {CLAIM} --adjacency Replce": (
-        "OptionError: --adjacency 'Replce' is unknown; use one of add-remove, replace, edge, node, local, l1, l2, "
-        "linf; did you mean 'replace'?"
+        "OptionError: --adjacency 'Replce' is unknown; use one of add-remove, replace, zero-out, edge, node, local, "
+        "l1, l2, linf; did you mean 'replace'?"
     ),
     f"{AUDIT} {PAIR} {CLAIM} --floating-point ture": "OptionError: --floating-point 'ture' is unknown; use one of "
     "warn, test, ignore.",
@@ -107,10 +107,7 @@ MISTAKES = {
     **{
         f"audit {named} {PAIR} {CLAIM}": f"UnknownNameError: '{named}' does not name an object; use mine:{meant}."
         for named, meant in {
-            "mine": "noisy_count",
-            "mine.py": "noisy_count",
-            "./mine.py:other": "other",
-            "mine.other": "other",
+            "mine": "noisy_count", "mine.py": "noisy_count", "./mine.py:other": "other", "mine.other": "other",
         }.items()
     },
     f"audit yours {PAIR} {CLAIM}": "UnknownNameError: 'yours' does not name an object; use package.module:object.",
@@ -128,9 +125,8 @@ MISTAKES = {
     f"{AUDIT} {PAIR} {CLAIM} --out mine.py/x": "WriteError: mine.py/x/results.json",
     "compare people.csv none.json": "RecordError: none.json cannot be read",
     "run E22": "UnknownNameError: 'E22' is not an experiment or a case; did you mean 'E2'?",
-    "list --document exponental": "UnknownNameError: 'exponental' is not a document; use one of reference, ",
     "bench inference --table size": "UnknownNameError: 'size' is not a table; use false-alarms, sizes, ",
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("line", "message"), MISTAKES.items(), ids=MISTAKES)

@@ -106,21 +106,8 @@ def test_the_command_after_a_refuted_audit_can_be_pasted(run, replayed):
 
 @pytest.mark.parametrize("keeps", [False, True])
 def test_rows_of_a_search_are_in_the_command_only_if_they_are_kept(run, replayed, keeps):
-    options = [
-        "--search",
-        "shelled:domain",
-        "--adjacency",
-        "add-remove",
-        "--epsilon",
-        "0.05",
-        "--runs",
-        "9000",
-        "--search-runs",
-        "2000",
-        "--jobs",
-        "1",
-    ]
-    _, out, _ = run("audit", "shelled:many", *options, *(["--keep-datasets"] if keeps else []))
+    options = "--search shelled:domain --adjacency add-remove --epsilon 0.05 --runs 9000 --search-runs 2000 --jobs 1"
+    _, out, _ = run("audit", "shelled:many", *options.split(), *(["--keep-datasets"] if keeps else []))
     (line,) = (line for line in out.splitlines() if line.startswith("  next: "))
     assert line.startswith(
         "  next: dpaudit replay shelled:many --x" if keeps else "  next: replay(many, x, y, claim=0.05"

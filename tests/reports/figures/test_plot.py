@@ -239,6 +239,7 @@ def test_the_axes_given_are_drawn_into_and_without_them_a_new_figure_of_pyplot()
         assert axes.xaxis.label.get_size() == 21.0
         assert (axes.lines[0].get_linewidth(), axes.lines[1].get_color()) == (7.0, "#abcdef")
     assert matplotlib.rcParams["font.size"] != 21.0
+    pyplot.close("all")  # what other tests left open
     try:
         with matplotlib.rc_context({"backend": "agg", "figure.figsize": (7.0, 3.0)}):
             axes = plot(audit(), "outputs")

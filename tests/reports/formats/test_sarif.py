@@ -61,21 +61,13 @@ def test_every_kind_of_result_is_valid(suite, entries):
 @pytest.mark.parametrize(
     ("name", "kind", "level", "is_suppressed"),
     [
-        ("refuted", "fail", "error", False),
-        ("held", "pass", "none", False),
-        ("no p", "fail", "warning", False),
-        ("sick", "fail", "warning", False),
-        ("doubt", "review", "none", False),
-        ("accepted", "fail", "error", True),
-        ("variant", "fail", "error", True),
-        ("surprise", "fail", "warning", False),
-        ("stopped", "fail", "error", False),
-        ("training", "pass", "none", False),
-        ("leaky", "fail", "error", False),
-        ("slope", "pass", "none", False),
+        ("refuted", "fail", "error", False), ("held", "pass", "none", False), ("no p", "fail", "warning", False),
+        ("sick", "fail", "warning", False), ("doubt", "review", "none", False), ("accepted", "fail", "error", True),
+        ("variant", "fail", "error", True), ("surprise", "fail", "warning", False), ("stopped", "fail", "error", False),
+        ("training", "pass", "none", False), ("leaky", "fail", "error", False), ("slope", "pass", "none", False),
         ("steep", "fail", "error", False),
     ],
-)
+)  # fmt: skip
 def test_kind_and_level_follow_the_verdict(name, kind, level, is_suppressed, entries):
     found = only(entries[name])
     assert (found["kind"], found["level"], bool(found["suppressions"])) == (kind, level, is_suppressed)

@@ -19,7 +19,7 @@ from dpaudit.audit.records.suite import Accepted, Entry, Suite
 from dpaudit.audit.results.audit_result import AuditResult, Pair, SequentialResult
 from dpaudit.audit.results.statement_result import Point, StatementResult
 from dpaudit.audit.sampling.object_identity import Provenance
-from dpaudit.reports.pages.junit_and_csv import junit
+from dpaudit.reports.pages.junit import junit
 from dpaudit.reports.plain_text import lines, visible
 
 from ..examples import audit

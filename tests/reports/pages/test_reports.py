@@ -10,14 +10,14 @@ from html.parser import HTMLParser
 import pytest
 from rich.console import Console
 
-from dpaudit import PureDP, Verdict
+from dpaudit import PureDP, Verdict, check
 from dpaudit.audit.events.events import Outcomes, Sketch
 from dpaudit.audit.health.findings import Finding, HealthCheck
-from dpaudit.audit.records.suite import Entry, Suite
+from dpaudit.audit.records.suite import Entry, Suite, side_check
 from dpaudit.audit.results.audit_result import Pair
 from dpaudit.reports import html, lines, markdown, table
 from dpaudit.reports.pages.markdown_page import escaped
-from dpaudit.reports.plain_text import found, number, printed_lines, visible
+from dpaudit.reports.plain_text import attack_lines, attack_table, found, number, printed_lines, visible
 
 from ..examples import large as result
 from ..test_snapshots import SUITE
@@ -235,3 +235,25 @@ def test_a_page_of_many_audits_draws_the_most_severe():
     page = html(Suite(title="t", entries=(*entries, undrawn, drawn)))
     assert page.count("<svg") == 3, "the forests, and the outputs of the most severe"
     assert "The first 100 sections have figures" in page
+
+
+def test_limits_of_attacks_are_rounded_to_their_side_and_reasons_are_told_once():
+    headings, mu, first, second, advantage, correct = attack_table(result(claim=PureDP(1.0), findings=(FINDING,)))
+    assert headings[1:] == ("shown, 95% confidence", "if the claim holds")
+    assert mu == ("μ of Gaussian DP", "— (a health check failed)", "≤ 1.24")
+    assert (first[1:], second[1:]) == (("—", "≤ 2.72%"), ("—", "≤ 0.272%"))
+    assert (advantage[2], correct[2]) == ("≤ 0.463", "≤ 73.2")  # tanh(1/2) = 0.46212
+
+
+def test_an_exact_audit_says_what_attacks_achieve():
+    def response(value, rng):
+        return value if rng.random() < 0.625 else 1 - value
+
+    exact = side_check("response", check(response, 0, 1, claim=1.0, exact=True))
+    assert attack_lines(exact)[3:] == [
+        "advantage ≥ 0.25, certainly ≤ 0.25",
+        "correct of 100 guesses ≥ 62.5, certainly ≤ 62.5",
+    ]
+    page = html(Suite(title="", entries=(), checks=(exact,)))
+    assert '<td data-label="Certainly">≤ 0.25</td>' in page
+    assert "- advantage ≥ 0.25, certainly ≤ 0.25" in markdown(Suite(title="", entries=(), checks=(exact,)))

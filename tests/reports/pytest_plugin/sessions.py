@@ -22,7 +22,7 @@ ONE_OF_EACH = """
 from mechanisms import *
 
 def test_good(dp_audit):
-    result = dp_audit(good, X, Y, claim=PureDP(1.0), adjacency=AddRemove())
+    result = dp_audit(good, X, Y, claim=PureDP(1.0), adjacency=AddRemove(), sequential=False)
     assert not result.is_refuted
 
 def test_bad(dp_audit):

@@ -474,13 +474,13 @@ def test_tests_that_forget_rng_are_named_in_one_line(project):
             return len(rows) + np.random.default_rng().laplace()
 
         def test_own(dp_audit):
-            dp_audit(own, [1, 1], [1], claim=1.5, runs=2_000)
+            dp_audit(own, [1, 1], [1], claim=1.5, runs=700, sequential=False)
 
         def test_other(dp_audit):
-            dp_audit(own, [1, 1], [1], claim=1.5, runs=2_000)
+            dp_audit(own, [1, 1], [1], claim=1.5, runs=700, sequential=False)
 
         def test_fixed(dp_audit):
-            dp_audit(lambda rows, rng: len(rows) + rng.laplace(), [1, 1], [1], claim=1.5, runs=2_000)
+            dp_audit(lambda rows, rng: len(rows) + rng.laplace(), [1, 1], [1], claim=1.5, runs=700, sequential=False)
         """
     )
     (line,) = [line for line in text_of(run(project)).splitlines() if line.startswith("note not reproducible")]

@@ -281,7 +281,7 @@ def spread(dp_audit, jobs):
     def one(late, scale, x):
         time.sleep(late)
         dp_audit(scaled(scale), x, x[1:], claim=PureDP(3.0), runs=1_000, detect=9.0)
-    delays = [0.0, 0.2, 0.4][:: int(os.environ.get("STEP", 1))]
+    delays = [0.0, 0.1, 0.2][:: int(os.environ.get("STEP", 1))]
     with concurrent.futures.ThreadPoolExecutor() as pool:
         for done in [pool.submit(one, late, *job) for late, job in zip(delays, jobs)]: done.result()
 
