@@ -20,7 +20,7 @@ from ..errors import OptionError
 from ..exact.exact_result import ExactVerdict
 from ..printing import counted, one_line, rounded_down
 from ..results.result import Result
-from .privacy_loss import Case, Gaussian, Laplace, Limits, Mechanism, Relation, true_delta, true_epsilon
+from .privacy_loss import RELATIONS, Case, Gaussian, Laplace, Limits, Mechanism, true_delta, true_epsilon
 
 
 class Outcome(enum.Enum):
@@ -174,9 +174,9 @@ class AccountantResult(Result):
             lines.append(f"largest errors: {_percent(self._below)} below the truth, {_percent(self._above)} above")
         if undecided := self.those(Outcome.UNDECIDED):
             lines.append(f"undecided: {counted(len(undecided), 'claim')} between the limits or not a number")
-        reasons = {row.refused.partition(":")[0]: row.refused for row in self.those(Outcome.REFUSED)}
+        refused = {row.refused.partition(":")[0]: row.refused for row in self.those(Outcome.REFUSED)}
         kinds = Counter(row.refused.partition(":")[0] for row in self.those(Outcome.REFUSED))
-        lines += [f"refused: {counted(count, 'case')}, such as {reasons[kind]}" for kind, count in kinds.items()]
+        lines += [f"refused: {counted(count, 'case')}, such as {refused[kind]}" for kind, count in kinds.items()]
         lines += [f"not monotone: {each}" for each in self.not_monotone[:3]]
         if self.verdict is ExactVerdict.REFUTED:
             lines.append(
@@ -265,16 +265,14 @@ def _grid() -> tuple[Case, ...]:
     return (*(Case.dp_sgd(*each) for each in sgd), *(Case(*each) for each in several))
 
 
-def _of_other_adjacencies() -> tuple[Case, ...]:
-    relations: tuple[Relation, ...] = ("replace", "zero-out")
-    parameters = ((1.0, 0.01, 1000, 1e-5), (2.0, 0.1, 10, 1e-6), (2.0, 1.0, 4, 1e-5))
-    return tuple(Case.dp_sgd(*each, relation) for relation in relations for each in parameters)
-
-
 GRID: Final = _grid()
 """Cases of DP-SGD, Laplace noise, ε- and (ε, δ)-DP mechanisms, and several mechanisms, all under add-remove."""
 
-OTHER_ADJACENCIES: Final = _of_other_adjacencies()
+OTHER_ADJACENCIES: Final = tuple(
+    Case.dp_sgd(*each, relation)
+    for relation in RELATIONS[1:]
+    for each in ((1.0, 0.01, 1000, 1e-5), (2.0, 0.1, 10, 1e-6), (2.0, 1.0, 4, 1e-5))
+)
 """Cases of DP-SGD under replace and zero-out, for accountants that read ``case.adjacency``."""
 
 

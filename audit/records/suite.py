@@ -359,11 +359,8 @@ class Suite:
     environment: dict[str, Any] = field(default_factory=dict, compare=False)
 
     def __getitem__(self, name: str) -> Any:
-        """Return the result of the audit with a name; a `KeyError` names those that there are."""
-        for entry in self.entries:
-            if entry.name == name:
-                return entry.result
-        raise KeyError(f"{name!r} is not an audit of this suite; use one of {', '.join(e.name for e in self.entries)}")
+        """Return the result of the audit with a name."""
+        return {entry.name: entry.result for entry in self.entries}[name]
 
     def adjusted_pvalues(self) -> tuple[float, ...]:
         """Return the p-value of each audit adjusted for their number (Holm): at most a with family-wise error a.

@@ -159,8 +159,7 @@ def _rounded(value: Any) -> Any:
     if isinstance(value, (np.ndarray, np.generic)):
         value = value.tolist()
     if isinstance(value, float):  # vectorised code may round a row otherwise beside other rows
-        # Ties such as 2⁻¹³, whose tenth and last digit is a 5, are moved so far that their last bit decides nothing.
-        # Numbers of nine digits stay: half a unit of the ninth digit is at least 5e-10 of a number.
+        # Ties, such as 2⁻¹³, are moved off; nine digits stay, as half a unit of the ninth is at least 5e-10.
         return float(f"{value * (1.0 + 3e-11):.9g}")
     if isinstance(value, (list, tuple)):
         return (list if isinstance(value, list) else tuple)(map(_rounded, value))
