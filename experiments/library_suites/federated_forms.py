@@ -22,6 +22,7 @@ from ...audit.datasets.adjacency import Adjacency, Local, ZeroOut
 from ...audit.datasets.domains import Answers
 from ...mechanisms.adapters.library_calls import released
 from .audited_library import (
+    LOW_BITS,
     Form,
     NotCovered,
     PublicCallable,
@@ -31,7 +32,7 @@ from .audited_library import (
     public_callables,
     required_of,
     targets_of,
-)
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -157,7 +158,7 @@ def _targets(
     public: PublicCallable, points: Iterable[_Point], library: str = "flwr", **shared: Any
 ) -> tuple[Target, ...]:
     """Return targets of configurations, each with the defect that it shows in this release."""
-    shared = {"runs": 2_000, "search_runs": 400, **shared}
+    shared = {"runs": 2_000, "search_runs": 400, "known_bits": known_in(library, LOW_BITS), **shared}
     return tuple(
         target
         for words, make, domain, known in points
