@@ -7,7 +7,6 @@ true_delta        certain limits of the smallest δ at an ε
 Case              a composition of mechanisms with its δ and adjacency
 Gaussian          Gaussian noise on a sum, with Poisson sampling
 Laplace           Laplace noise on a sum, with Poisson sampling
-Limits            the two certain limits
 AccountantResult  what `check_accountant` found, a row for each case
 AccountantRow     the claim for one case, and the truth
 Outcome           what a row says: too small, holds, undecided, refused
@@ -20,9 +19,9 @@ from .audit.accounting.check_accountant import GRID as GRID
 from .audit.accounting.check_accountant import OTHER_ADJACENCIES as OTHER_ADJACENCIES
 from .audit.accounting.check_accountant import AccountantResult, AccountantRow, Outcome, check_accountant
 from .audit.accounting.check_filter import FilterResult, Request, Violation, check_filter
-from .audit.accounting.privacy_loss import Case, Gaussian, Laplace, Limits, true_delta, true_epsilon
+from .audit.accounting.privacy_loss import Case, Gaussian, Laplace, true_delta, true_epsilon
 
 __all__ = [
-    "check_accountant", "check_filter", "true_epsilon", "true_delta", "Case", "Gaussian", "Laplace", "Limits",
+    "check_accountant", "check_filter", "true_epsilon", "true_delta", "Case", "Gaussian", "Laplace",
     "AccountantResult", "AccountantRow", "Outcome", "FilterResult", "Violation", "Request",
 ]  # fmt: skip

@@ -17,10 +17,11 @@ from typing import Any, Final
 from ..claims.claim import ApproxDP, PureDP
 from ..clock import now
 from ..errors import OptionError
-from ..exact.exact_result import ExactVerdict
-from ..printing import counted, one_line, rounded_down
+from ..exact.exact_result import ExactVerdict, Interval
+from ..printing import counted, one_line
 from ..results.result import Result
-from .privacy_loss import RELATIONS, Case, Gaussian, Laplace, Limits, Mechanism, true_delta, true_epsilon
+from ..results.verdict import least_beside
+from .privacy_loss import RELATIONS, Case, Gaussian, Laplace, Mechanism, true_delta, true_epsilon
 
 
 class Outcome(enum.Enum):
@@ -45,7 +46,7 @@ class AccountantRow:
         The δ or the ε at which.
     claimed : float
         The claim; NaN if there is none.
-    true : Limits
+    true : Interval
         The certain limits of the smallest value with the guarantee.
     tolerance : float
         Relative shortfall that may stay undecided.
@@ -59,7 +60,7 @@ class AccountantRow:
     parameter: str
     at: float
     claimed: float
-    true: Limits
+    true: Interval
     tolerance: float
     seconds: float
     refused: str = ""
@@ -70,9 +71,9 @@ class AccountantRow:
         if math.isnan(self.claimed):
             return Outcome.REFUSED if self.refused else Outcome.UNDECIDED
         claimed = max(self.claimed, 0.0)  # an accountant may reach 0 from below
-        if claimed < self.true.low * (1.0 - 1e-9):  # the rounding of its own sums, as for filters
+        if claimed < self.true.lower * (1.0 - 1e-9):  # by more than the rounding of sums, as for filters
             return Outcome.TOO_SMALL
-        is_close = claimed >= self.true.high * (1.0 - self.tolerance)
+        is_close = claimed >= self.true.upper * (1.0 - self.tolerance)
         return Outcome.HOLDS if is_close else Outcome.UNDECIDED
 
     @property
@@ -93,14 +94,9 @@ class AccountantRow:
         if self.outcome is Outcome.REFUSED:
             return f"{what}: refused, {self.refused}"
         if self.outcome is Outcome.TOO_SMALL:
-            return f"{what}: {self.parameter} >= {above(low, self.claimed)}, claimed {self.claimed:.6g}"
+            sign, least, claimed = least_beside(low, self.claimed)
+            return f"{what}: {self.parameter} {sign} {least}, claimed {claimed}"
         return f"{what}: {self.parameter} between {low:.6g} and {high:.6g}, claimed {self.claimed:.6g}"
-
-
-def above(low: float, claimed: float) -> str:
-    """Return a lower limit, rounded down, with enough digits to show that it is above the claim."""
-    digits = next((digits for digits in range(4, 16) if not rounded_down(low, digits) <= float(f"{claimed:.6g}")), 16)
-    return f"{rounded_down(low, digits):.{digits}g}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -312,7 +308,7 @@ def check_accountant(
     Raises
     ------
     OptionError
-        If there are no cases, or the tolerance is not in (0, 1).
+        If there are no cases, or the tolerance is not between 0 and 1.
 
     See Also
     --------
@@ -338,7 +334,7 @@ def check_accountant(
     ...     return math.sqrt(2 * math.log(1.25 / case.delta)) / case.noise_multiplier
     >>> result = check_accountant(classical, [Case.dp_sgd(sigma, 1.0, 1) for sigma in (10.0, 0.5)])
     >>> print(result.worst)
-    Gaussian 0.5; delta 1e-05: epsilon >= 9.997, claimed 9.68961
+    Gaussian 0.5; delta 1e-05: epsilon >= 9.997, claimed 9.69
     """
     cases = tuple(cases)
     if not cases:
@@ -349,14 +345,14 @@ def check_accountant(
     for case in cases:
         true = true_epsilon(case, tolerance=0.1 * tolerance)
         rows.append(_row(case, "epsilon", case.delta, true, tolerance, partial(epsilon, case)))
-        if delta is not None and math.isfinite(true.high):
-            at, limits = true.high, true_delta(case, true.high, tolerance=0.1 * tolerance)
+        if delta is not None and math.isfinite(true.upper):
+            at, limits = true.upper, true_delta(case, true.upper, tolerance=0.1 * tolerance)
             rows.append(_row(case, "delta", at, limits, tolerance, partial(delta, case, at)))
     return AccountantResult(accountant=name or getattr(epsilon, "__name__", str(epsilon)), rows=tuple(rows))
 
 
 def _row(
-    case: Case, parameter: str, at: float, true: Limits, tolerance: float, claim: Callable[[], Any]
+    case: Case, parameter: str, at: float, true: Interval, tolerance: float, claim: Callable[[], Any]
 ) -> AccountantRow:
     claimed, refused, start = math.nan, "", now()
     try:

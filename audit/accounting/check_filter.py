@@ -15,13 +15,13 @@ import numpy as np
 
 from ..claims.claim import ApproxDP, check_number
 from ..errors import MechanismError, OptionError
+from ..exact.exact_result import Interval
 from ..options import checked_seed
 from ..printing import counted, one_line, shorten
 from ..random_streams import Stream, sequence_of
 from ..results.result import Result
-from ..results.verdict import Verdict
-from .check_accountant import above
-from .privacy_loss import Case, Limits, Mechanism, true_epsilon
+from ..results.verdict import Verdict, least_beside
+from .privacy_loss import Case, Mechanism, true_epsilon
 
 
 class _Plan(NamedTuple):
@@ -63,7 +63,7 @@ class Violation(NamedTuple):
         The budget, or what the odometer reports.
     is_budget : bool
         Whether `stated` is the budget.
-    true : Limits
+    true : Interval
         Certain limits of the smallest ε of the accepted requests at the stated δ.
     """
 
@@ -71,7 +71,7 @@ class Violation(NamedTuple):
     accepted: tuple[Asked, ...]
     stated: Request
     is_budget: bool
-    true: Limits
+    true: Interval
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,9 +120,9 @@ class FilterResult(Result):
             what = "accepted nothing" if not self.accepted else f"{stated} was never exceeded"
             return f"{self.verdict.value.upper()}  {self.filter}: {what} ({tried})"
         violation = self.violation
-        low, (epsilon, delta) = violation.true.low, violation.stated
+        low, (epsilon, delta) = violation.true.lower, violation.stated
         says = "the budget is" if violation.is_budget else "reported"
-        cost = f"epsilon >= {above(low, epsilon)}" if math.isfinite(low) else "more than any epsilon"
+        cost = f"epsilon {' '.join(least_beside(low, epsilon)[:2])}" if math.isfinite(low) else "more than any epsilon"
         taken = counted(len(violation.accepted), "accepted request")
         return f"REFUTED  {self.filter}: {taken} cost {cost} at delta {delta:.6g}, {says} {epsilon:.6g} (certain)"
 
@@ -138,7 +138,7 @@ class FilterResult(Result):
 
     @property
     def _limits(self) -> tuple[float, float]:
-        return Limits(0.0, math.inf) if self.violation is None else self.violation.true
+        return Interval(0.0, math.inf) if self.violation is None else self.violation.true
 
     def in_suite(self) -> dict[str, Any]:
         """Return what a suite of results says of the check, beside its verdict and its lines."""
@@ -394,6 +394,6 @@ def _violation(taken: Sequence[Asked], stated: Request, is_budget: bool, request
             return None
     for tolerance in (0.1, 0.01, 1e-3):
         true = true_epsilon(case, tolerance=tolerance)
-        if not true.low <= enough < true.high:
+        if not true.lower <= enough < true.upper:
             break
-    return Violation(requests, tuple(taken), stated, is_budget, true) if true.low > enough else None
+    return Violation(requests, tuple(taken), stated, is_budget, true) if true.lower > enough else None

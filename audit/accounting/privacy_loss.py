@@ -24,16 +24,10 @@ from scipy.special import expit, ndtr
 
 from ..claims.claim import ApproxDP, Array, PureDP, check_number
 from ..errors import ClaimError, OptionError
+from ..exact.exact_result import Interval
 
 Relation: TypeAlias = Literal["add-remove", "zero-out", "replace"]
 RELATIONS: Final[tuple[Relation, ...]] = ("add-remove", "zero-out", "replace")
-
-
-class Limits(NamedTuple):
-    """Limits between which a privacy parameter lies with certainty."""
-
-    low: float
-    high: float
 
 
 # Mechanisms and cases.
@@ -448,7 +442,7 @@ class _Composed(NamedTuple):
     relative_error: float
     infinite: float
 
-    def delta(self, epsilon: float) -> Limits:
+    def delta(self, epsilon: float) -> Interval:
         """Return the limits of δ(ε) of the composed grids."""
         start = int(np.searchsorted(self.losses, epsilon, side="right"))
         above = self.losses[start:] - epsilon
@@ -458,7 +452,7 @@ class _Composed(NamedTuple):
         found = float(self.masses[start:] @ weights)
         error = self.error * float(np.linalg.norm(weights)) + _EFFORT.outside + self.relative_error * abs(found)
         low, high = (self.infinite + scale * (found + side) for side in (-error, error))
-        return Limits(low * (1.0 - 8 * _EPS), high * (1.0 + 8 * _EPS))
+        return Interval(low * (1.0 - 8 * _EPS), high * (1.0 + 8 * _EPS))
 
 
 def _compose(grids: Sequence[_OnGrid], width: float, tilt: float) -> _Composed | None:
@@ -517,7 +511,7 @@ def _compose(grids: Sequence[_OnGrid], width: float, tilt: float) -> _Composed |
 # The limits of a case.
 
 
-def true_epsilon(case: Case, *, tolerance: float = 1e-4) -> Limits:
+def true_epsilon(case: Case, *, tolerance: float = 1e-4) -> Interval:
     """Return certain limits of the smallest ε with (ε, δ)-DP for the worst neighbouring datasets of a case.
 
     Parameters
@@ -525,11 +519,12 @@ def true_epsilon(case: Case, *, tolerance: float = 1e-4) -> Limits:
     case : Case
         The mechanisms, δ and the adjacency.
     tolerance : float
-        Relative width at which the grid is no longer refined. Limits may stay wider, and are certain all the same.
+        The grid is refined until the limits are this close, relative to the upper one. They may stay further apart, and
+        are certain all the same.
 
     Returns
     -------
-    Limits
+    Interval
         ``low`` and ``high``, in nats; both infinite if no ε has this δ.
 
     Raises
@@ -552,7 +547,7 @@ def true_epsilon(case: Case, *, tolerance: float = 1e-4) -> Limits:
     return _limits(case, None, tolerance)
 
 
-def true_delta(case: Case, epsilon: float, *, tolerance: float = 1e-4) -> Limits:
+def true_delta(case: Case, epsilon: float, *, tolerance: float = 1e-4) -> Interval:
     """Return certain limits of the smallest δ with (ε, δ)-DP; the δ of the case is ignored.
 
     Parameters
@@ -566,7 +561,7 @@ def true_delta(case: Case, epsilon: float, *, tolerance: float = 1e-4) -> Limits
 
     Returns
     -------
-    Limits
+    Interval
         ``low`` and ``high``.
 
     Raises
@@ -590,34 +585,34 @@ def true_delta(case: Case, epsilon: float, *, tolerance: float = 1e-4) -> Limits
 
 
 @lru_cache(maxsize=4096)
-def _limits(case: Case, epsilon: float | None, tolerance: float) -> Limits:
+def _limits(case: Case, epsilon: float | None, tolerance: float) -> Interval:
     """Return the limits of δ at an ε, or of ε at the case's δ if none is given."""
     pairs = [(_pairs(mechanism, case.adjacency), count) for mechanism, count in case.mechanisms]
     most = math.fsum(count * max(pair.most for pair in both) for both, count in pairs)
     if epsilon is None and case.delta == 0.0:
         leaks = any(pair.infinite for both, _ in pairs for pair in both)
-        return Limits(math.inf, math.inf) if leaks else Limits(most * (1 - 8 * _EPS), most * (1 + 8 * _EPS))
-    found: dict[int, Limits] = {}
+        return Interval(math.inf, math.inf) if leaks else Interval(most * (1 - 8 * _EPS), most * (1 + 8 * _EPS))
+    found: dict[int, Interval] = {}
     for direction in range(max(len(both) for both, _ in pairs)):
         one_way = [(both[min(direction, len(both) - 1)], count) for both, count in pairs]
-        enough = max((each.low for each in found.values()), default=0.0)
+        enough = max((each.lower for each in found.values()), default=0.0)
         found[direction] = _one_way(one_way, case.delta, epsilon, tolerance, enough)
     low, high = (max(limits) for limits in zip(*found.values(), strict=True))
     if epsilon is None and not any(pair.infinite for both, _ in pairs for pair in both):
         high = min(high, most * (1 + 8 * _EPS))
-    return Limits(low, high)
+    return Interval(low, high)
 
 
 def _one_way(
     pairs: Sequence[tuple[_Pair, int]], delta: float, epsilon: float | None, tolerance: float, enough: float
-) -> Limits:
+) -> Interval:
     """Return the limits for one direction; the grid is refined until they are narrow, or below `enough`."""
     steps = sum(count for _, count in pairs)
     above = (1e-8 * delta if epsilon is None else 1e-22) / steps
     reaches = [_reach(pair, above, 1e-10 / steps) for pair, _ in pairs]
     width = max(high - low for low, high in reaches) / _EFFORT.first
     unit = _unit([pair.atom for pair, _ in pairs if pair.atom])
-    best = Limits(0.0, math.inf if epsilon is None else 1.0)
+    best = Interval(0.0, math.inf if epsilon is None else 1.0)
     tilts: tuple[float, ...] = ()
     most = min(_EFFORT.most, 8 * _EFFORT.most // len(pairs))
     while True:
@@ -633,7 +628,7 @@ def _one_way(
             question = width, delta if epsilon is None else None, epsilon or 0.0
             tilts = _best_tilt(from_above, *question), _best_tilt(from_below, *question)
         upper, lower = _compose(from_above, width, tilts[0]), _compose(from_below, width, tilts[1])
-        if upper is None and best.high < math.inf:
+        if upper is None and best.upper < math.inf:
             return best
         shift = sum(
             16 * _EPS * count * (1.0 + max(map(abs, reach)) + pair.blur)
@@ -643,11 +638,11 @@ def _one_way(
             high = math.inf if upper is None else _least_epsilon(upper, delta, shift)
             low = 0.0 if lower is None else max(_largest_epsilon(lower, delta, high) - shift, 0.0)
         else:
-            high = 1.0 if upper is None else min(upper.delta(epsilon - shift).high, 1.0)
-            low = 0.0 if lower is None else max(lower.delta(epsilon + shift).low, 0.0)
-        best = Limits(max(best.low, low), min(best.high, high))
-        apart = (best.high - best.low) / max(best.high, 1e-300)
-        if apart <= tolerance or best.high <= enough or math.isinf(best.high) or upper is None:
+            high = 1.0 if upper is None else min(upper.delta(epsilon - shift).upper, 1.0)
+            low = 0.0 if lower is None else max(lower.delta(epsilon + shift).lower, 0.0)
+        best = Interval(max(best.lower, low), min(best.upper, high))
+        apart = (best.upper - best.lower) / max(best.upper, 1e-300)
+        if apart <= tolerance or best.upper <= enough or math.isinf(best.upper) or upper is None:
             return best
         # The limits approach each other with the square of the width, until the FFT has the most points.
         shrink = min(max(0.7 * math.sqrt(tolerance / apart), 1.0 / 32.0), 0.5)
@@ -663,14 +658,14 @@ def _one_way(
 
 def _least_epsilon(upper: _Composed, delta: float, shift: float) -> float:
     """Return an ε with δ(ε − shift) at most `delta`, near the smallest; infinite if there is none below 1e6."""
-    if upper.delta(-shift).high <= delta:
+    if upper.delta(-shift).upper <= delta:
         return 0.0
     low, high = 0.0, 1.0
-    while upper.delta(high).high > delta:
+    while upper.delta(high).upper > delta:
         low, high = high, 2.0 * high
         if high > 1e6:
             return math.inf
-    return _bisected(lambda epsilon: upper.delta(epsilon).high > delta, low, high)[1] + shift
+    return _bisected(lambda epsilon: upper.delta(epsilon).upper > delta, low, high)[1] + shift
 
 
 def _largest_epsilon(lower: _Composed, delta: float, start: float) -> float:
@@ -679,11 +674,11 @@ def _largest_epsilon(lower: _Composed, delta: float, start: float) -> float:
         return math.inf
     high = min(start, float(lower.losses[-1]))
     step = 1e-9 * (1.0 + high)
-    while not lower.delta(high - step).low > delta:
+    while not lower.delta(high - step).lower > delta:
         high, step = high - step, 2.0 * step
         if high - step <= 0.0:
             return 0.0
-    return _bisected(lambda epsilon: lower.delta(epsilon).low > delta, high - step, high)[0]
+    return _bisected(lambda epsilon: lower.delta(epsilon).lower > delta, high - step, high)[0]
 
 
 def _bisected(is_low: Callable[[float], bool], low: float, high: float) -> tuple[float, float]:

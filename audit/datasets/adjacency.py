@@ -123,13 +123,9 @@ class RowAdjacency(Adjacency):
     def difference(self, x: Any, y: Any) -> str:
         return difference(x, y, self.tables)
 
+    @abstractmethod
     def _between(self, pairs: dict[Any, tuple[Any, Any]]) -> float:
         """Return the distance of datasets of these tables."""
-        return sum(self._apart(*pair) for pair in pairs.values())
-
-    def _apart(self, x: Any, y: Any) -> float:
-        """Return the distance of two tables, which are compared alone."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -174,6 +170,9 @@ class AddRemove(RowAdjacency):
 
     def __str__(self) -> str:
         return "insert/delete one row, in order" if self.ordered else "add/remove one row"
+
+    def _between(self, pairs: dict[Any, tuple[Any, Any]]) -> float:
+        return sum(self._apart(*pair) for pair in pairs.values())
 
     def _apart(self, x: Any, y: Any) -> float:
         return _edits(*rows_between(x, y, row_keys)) if self.ordered else sum(rows_apart(x, y))
@@ -220,6 +219,9 @@ class Replace(RowAdjacency):
 
     def __str__(self) -> str:
         return "replace one row, in place" if self.ordered else "replace one row"
+
+    def _between(self, pairs: dict[Any, tuple[Any, Any]]) -> float:
+        return sum(self._apart(*pair) for pair in pairs.values())
 
     def _apart(self, x: Any, y: Any) -> float:
         if self.ordered:

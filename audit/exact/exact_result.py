@@ -33,7 +33,7 @@ _NUMBERS: Final = ("remainder", "error", "n_executions", "n_states", "seconds")
 
 
 class Interval(NamedTuple):
-    """Limits between which a number lies with certainty, for ideal coins."""
+    """Limits between which a number lies with certainty; those of an exact audit are for ideal coins."""
 
     lower: float
     upper: float

@@ -598,7 +598,7 @@ Splits = dict[str, Split]
 class SeveralTablePairs(PairSource):
     """Pairs of dictionaries of tables, made from a split of each table; all differences are in one table, or of users.
 
-    Each table has a source of its own. Those of `owned` have the same users; without users, any one table differs.
+    Each table has its own source of pairs. The tables in `owned` share their users; without any, one table differs.
     """
 
     sources: dict[str, SplitPairs]

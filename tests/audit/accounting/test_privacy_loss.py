@@ -24,7 +24,7 @@ EPS = np.finfo(float).eps
 
 def contains(limits, exact, width):
     """Whether limits contain a number, and are as narrow as stated, relative to it."""
-    return limits.low <= exact <= limits.high and limits.high - limits.low <= width * exact
+    return limits.lower <= exact <= limits.upper and limits.upper - limits.lower <= width * exact
 
 
 # One mechanism, and Gaussian noise.
@@ -215,12 +215,12 @@ def test_an_epsilon_of_zero_is_exact():
 def test_limits_are_monotone_and_ordered():
     def limits(noise=1.0, rate=0.05, steps=40, delta=1e-5, adjacency="add-remove"):
         found = true_epsilon(Case.dp_sgd(noise, rate, steps, delta, adjacency), tolerance=1e-2)
-        assert found.low <= found.high
+        assert found.lower <= found.upper
         return found
 
     start = limits()
     more = [{"noise": 0.8}, {"rate": 0.07}, {"steps": 60}, {"delta": 1e-6}, {"adjacency": "replace"}]
-    assert all(limits(**each).low > start.high for each in more)
+    assert all(limits(**each).lower > start.upper for each in more)
     assert limits(adjacency="zero-out") == start
     composed = Case(((Gaussian(1.0, 0.05), 15), (Gaussian(1.0, 0.05), 25)))
     assert contains(true_epsilon(composed, tolerance=1e-2), 0.5 * sum(start), 2e-2)
@@ -233,8 +233,8 @@ def test_many_small_steps_have_limits_that_are_certain_but_wide(monkeypatch):
     wide = module._limits.__wrapped__(case, None, 1e-5)
     monkeypatch.undo()
     low, high = true_epsilon(case, tolerance=3e-2)
-    assert wide.low <= low <= high <= wide.high
-    assert wide.high > 1.05 * wide.low
+    assert wide.lower <= low <= high <= wide.upper
+    assert wide.upper > 1.05 * wide.lower
 
 
 # What the limits assume of floating-point arithmetic.
@@ -268,9 +268,9 @@ def test_a_grid_that_is_not_rounded_down_is_seen(monkeypatch):
         grid = merged(pair, count, first, n, width)
         return grid._replace(beyond=grid.beyond + 0.5 * width)
 
-    exact = true_epsilon(Case.dp_sgd(1.0, 0.05, 10), tolerance=1e-5).high
+    exact = true_epsilon(Case.dp_sgd(1.0, 0.05, 10), tolerance=1e-5).upper
     monkeypatch.setattr(module, "_merged", upward)
-    assert module._limits.__wrapped__(Case.dp_sgd(1.0, 0.05, 10), None, 1e-2).low > exact
+    assert module._limits.__wrapped__(Case.dp_sgd(1.0, 0.05, 10), None, 1e-2).lower > exact
 
 
 # Cases.
