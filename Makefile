@@ -12,10 +12,10 @@ export MALLOC_MMAP_THRESHOLD_ := 67108864
 export MALLOC_TRIM_THRESHOLD_ := 268435456
 # What is imported is compiled once, and not again by every process that a test starts.
 unexport PYTHONDONTWRITEBYTECODE
-SOURCES := pyproject.toml docs/package-page.md LICENSE py.typed __init__.py __main__.py \
+SOURCES := pyproject.toml setup.py docs/package-page.md LICENSE py.typed __init__.py __main__.py \
 	$(shell find audit mechanisms experiments reports -name '*.py' -o -name '*.j2' -o -name '*.js')
 
-.PHONY: audit test types pytest doctests evidence test-diffprivlib test-jax-privacy test-torch test-accountants test-sql test-federated docs clean
+.PHONY: audit test types pytest doctests evidence matrix docs version dist dry-run site clean
 
 audit: $(VENV)/installed
 	$(BIN)/dpaudit run
@@ -46,46 +46,46 @@ evidence: $(VENV)/installed-test $(VENV)/source
 	PYTHONPATH=$(SOURCE) $(BIN)/pytest tests/audit tests/experiments tests/mechanisms -m evidence --numprocesses 2 --dist worksteal
 	PYTHONPATH=$(SOURCE) $(BIN)/python -m dpaudit bench all --resume --out docs/benchmarks
 
-# The scikit-learn that diffprivlib needs is an old one, so its tests have an environment of their own.
-test-diffprivlib: | $(VENV)/source
-	$(PYTHON) -m venv $(VENV)-diffprivlib
-	$(VENV)-diffprivlib/bin/pip install $(QUIETLY) --no-compile '.[test,diffprivlib]'
-	PYTHONPATH=$(SOURCE) $(VENV)-diffprivlib/bin/pytest tests/mechanisms/adapters tests/experiments/benchmarks/test_tables.py -m ''
-	PYTHONPATH=$(SOURCE) $(VENV)-diffprivlib/bin/pytest tests/test_docs_pages.py -k diffprivlib
-
-# JAX is large and only these tests need it, so they have an environment of their own.
-test-jax-privacy: | $(VENV)/source
-	$(PYTHON) -m venv $(VENV)-jax-privacy
-	$(VENV)-jax-privacy/bin/pip install $(QUIETLY) --no-compile '.[test,jax-privacy]'
-	PYTHONPATH=$(SOURCE) $(VENV)-jax-privacy/bin/pytest tests/experiments/libraries tests/experiments/benchmarks/test_tables.py -m ''
-
-# Torch is larger still. An index that has wheels for CPUs only, named by PIP_EXTRA_INDEX_URL, saves most of it.
-test-torch: | $(VENV)/source
-	$(PYTHON) -m venv $(VENV)-torch
-	$(VENV)-torch/bin/pip install $(QUIETLY) --no-compile '.[test,torch,jax-privacy]' opacus
-	PYTHONPATH=$(SOURCE) $(VENV)-torch/bin/pytest tests/audit/training tests/mechanisms/adapters/test_torch.py -m ''
-
-# Accountants of other libraries, of which Opacus needs torch.
-test-accountants: | $(VENV)/source
-	$(PYTHON) -m venv $(VENV)-accountants
-	$(VENV)-accountants/bin/pip install $(QUIETLY) --no-compile '.[test,accountants]'
-	PYTHONPATH=$(SOURCE) $(VENV)-accountants/bin/pytest tests/mechanisms/adapters/test_accountants.py
-
-# SmartNoise SQL needs an older OpenDP, and Qrlew an older numpy.
-test-sql: | $(VENV)/source
-	$(PYTHON) -m venv $(VENV)-sql
-	$(VENV)-sql/bin/pip install $(QUIETLY) --no-compile '.[all,smartnoise-sql,pyqrlew]' pytest hypothesis
-	PYTHONPATH=$(SOURCE) $(VENV)-sql/bin/pytest tests/mechanisms/adapters/test_smartnoise_sql.py tests/experiments/library_suites/test_qrlew.py
-
-# Flower and NVIDIA FLARE bring servers along, with pinned versions of what these need.
-test-federated: | $(VENV)/source
-	$(PYTHON) -m venv $(VENV)-federated
-	$(VENV)-federated/bin/pip install $(QUIETLY) --no-compile '.[all,flwr,nvflare]' 'pytest>=8.2' 'hypothesis>=6.150'
-	PYTHONPATH=$(SOURCE) $(VENV)-federated/bin/pytest tests/experiments/library_suites/test_federated.py
+# Fresh environments with the wheel: the rows of docs/support.md but the large ones, or `make matrix ROWS="3.12 torch"`.
+# Large rows have libraries of gigabytes. An index with wheels for CPUs only, in UV_EXTRA_INDEX_URL, saves most of them.
+matrix:
+	$(uv)
+	PATH="$(CURDIR)/$(VENV)/uv/bin:$$PATH" $(UV) tool run --python $(PYTHON) nox --noxfile .ci/matrix.py \
+		$(if $(ROWS),--session $(ROWS))
 
 docs: $(VENV)/installed-test $(VENV)/source
 	PYTHONPATH=$(SOURCE) $(BIN)/mkdocs build --strict
 	PYTHONPATH=$(SOURCE) $(BIN)/pytest tests/test_docs.py tests/test_docs_search.py -m site
+
+# Releases, in the order of docs/releasing.md. `make version TO=1.0.0` sets the version in the files that state it.
+RELEASE := $(VENV)-release/bin
+
+version: STATED := pyproject.toml CITATION.cff packaging/recipe.yaml docs/how-to/reviewers.md docs/install.md
+version:
+	sed -E -i.old -e 's/^( *version(:| =) ["{]?)[0-9][^"}, ]*/\1$(TO)/' -e 's/^[0-9]+\.[0-9]+\.[0-9][0-9a-z.]*$$/$(TO)/' $(STATED)
+	rm $(STATED:=.old)
+
+$(RELEASE)/twine:
+	$(PYTHON) -m venv $(VENV)-release
+	$(RELEASE)/python -m pip install $(QUIETLY) --no-compile build check-wheel-contents pyroma twine
+
+# pyroma takes two of ten points because the authors have no address.
+dist: $(RELEASE)/twine
+	rm -rf dist
+	$(RELEASE)/python -m build
+	$(RELEASE)/twine check --strict dist/*
+	$(RELEASE)/check-wheel-contents dist/*.whl
+	$(RELEASE)/pyroma --min 8 dist/*.tar.gz
+
+dry-run: dist
+	$(RELEASE)/python packaging/dry_run.py dist
+
+# The branch gh-pages keeps the pages of all versions, and the list from which a reader chooses one.
+site: MIKE := PATH="$(CURDIR)/$(BIN):$$PATH" PYTHONPATH=$(SOURCE) $(BIN)/mike
+site: $(VENV)/installed-test $(VENV)/source
+	$(BIN)/python -m pip install $(QUIETLY) --no-compile mike
+	$(MIKE) deploy --push --update-aliases $$(sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml) stable
+	$(MIKE) set-default --push stable
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed")'
@@ -94,8 +94,9 @@ $(BIN)/python:
 # Modules are compiled when they are first imported: most of what the tests bring along never is. uv takes a sixth of pip's time. It is installed beside
 # the environment, as pip takes three seconds to enter one. Where uv fails, behind a mirror that only pip knows for
 # example, pip installs.
+uv = { test -x $(UV) || $(PYTHON) -m pip install $(QUIETLY) --root-user-action ignore --target $(VENV)/uv uv; }
 define install
-	{ test -x $(UV) || $(PYTHON) -m pip install $(QUIETLY) --root-user-action ignore --target $(VENV)/uv uv; } \
+	$(uv) \
 		&& $(UV) pip install --quiet --python $(BIN)/python --reinstall-package dpaudit pip $(1) \
 		|| { $(BIN)/python -m ensurepip --upgrade > $(VENV)/ensurepip \
 			&& $(BIN)/python -m pip install $(QUIETLY) --no-compile $(1); }

@@ -105,7 +105,9 @@ register_primitives("opendp", "opendp.core", _shown_by(".mechanisms.adapters.ope
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        return _version()
+        from dpaudit.audit.extras import installed
+
+        return installed(_NAME) or "not installed"  # the version of a source tree is not known
     if name in _MODULES:
         return import_module(f".{name}", _NAME)
     if name not in _WHERE:
@@ -122,16 +124,6 @@ def __getattr__(name: str) -> Any:
         if collects:
             gc.enable()
     return value
-
-
-def _version() -> str:
-    """Return the installed version; that of a source tree is not known."""
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("dpaudit")
-    except PackageNotFoundError:
-        return "not installed"
 
 
 def __dir__() -> list[str]:

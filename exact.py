@@ -8,7 +8,8 @@ ExactVerdict       its verdicts
 """
 
 from .audit.exact.exact_audit import distribution
-from .audit.exact.exact_result import ExactDistribution, ExactResult, ExactVerdict
+from .audit.exact.exact_result import ExactDistribution, ExactResult
 from .audit.options import Budget
+from .audit.results.verdict import ExactVerdict
 
 __all__ = ["distribution", "Budget", "ExactDistribution", "ExactResult", "ExactVerdict"]

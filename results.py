@@ -31,14 +31,15 @@ from .audit.canaries.plan_canaries import CanaryPlan
 from .audit.guesses.canary_guesses import CanaryGuesses
 from .audit.health.findings import HealthCheck
 from .audit.records.suite import Entry, Suite
-from .audit.replay.replay_result import FindingKind, ReplayResult, ReplayVerdict
+from .audit.replay.replay_result import FindingKind, ReplayResult
 from .audit.results.attack_limits import AttackLimit, attack_limits
 from .audit.results.audit_result import AuditResult, FixedSizeResult, InterimAnalysis, Pair, SequentialResult
 from .audit.results.bin_result import BinCounts
 from .audit.results.canary_result import CanaryResult
-from .audit.results.equivalence_result import Equivalence, EquivalenceResult
+from .audit.results.equivalence_result import EquivalenceResult
 from .audit.results.result import Result
 from .audit.results.statement_result import Point, StatementResult
+from .audit.results.verdict import Equivalence, ReplayVerdict
 from .audit.results.worst_pair import WorstPair
 from .audit.sampling.draw import draw_block
 from .audit.sensitivity.sensitivity_result import SensitivityResult

@@ -1,4 +1,4 @@
-"""Libraries that only a part of dpaudit needs: where one is missing, the error names the extra that installs it."""
+"""Installed libraries. Where one is missing that a part of dpaudit needs, the error names the extra that adds it."""
 
 from __future__ import annotations
 
@@ -25,6 +25,16 @@ def require(extra: str, who: str, *modules: str) -> None:
         raise MissingExtraError(
             f"{who} {' and '.join(missing)}; pip install 'dpaudit[{extra}]'.", extra=extra, modules=missing
         )
+
+
+def installed(distribution: str) -> str | None:
+    """Return the version of a distribution; None if it is not installed, or the name is not one of a distribution."""
+    from importlib.metadata import PackageNotFoundError, version  # takes longer than most of the library
+
+    try:
+        return version(distribution)
+    except (PackageNotFoundError, ValueError):
+        return None
 
 
 def _is_found(module: str) -> bool:

@@ -185,7 +185,8 @@ def _in_python(name: str, value: Any) -> str:
     if name not in RULES and name not in _SHOWN:
         return name
     text = re.sub(r"(?<![\w'\"])(inf|nan)(?![\w'\"])", r"float('\1')", repr(value))
-    return text if len(text) <= _LONGEST and is_call(f"check({text})") else name
+    is_plain = type(value) in (bool, int, float)  # to parse it takes as long as to read all options
+    return text if is_plain or (len(text) <= _LONGEST and is_call(f"check({text})")) else name
 
 
 def unknown_option(

@@ -134,7 +134,6 @@ def _progress(value: Any) -> Any:
 _FLAG: Final = Rule(_flag, "is unknown", "a bool")
 _LISTENER: Final = Rule(_callable, "cannot be called", "a function, or None")
 _POSITIVE: Final = Rule(_number(0, math.inf), "is not allowed", "a positive finite number")
-_WITHIN_1: Final = "a number greater than 0 and less than 1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ file, at level WARNING, which Python prints to standard error.
 
 from __future__ import annotations
 
+import inspect
 import logging
 import os
 import re
@@ -278,6 +279,7 @@ def _checked(values: dict[str, Any], where: str, known: tuple[str, ...]) -> dict
 @cache
 def explained() -> defaultdict[str, str]:
     """What each option does, in the first sentence of its paragraph in the docstring of `settings`."""
-    found = re.findall(r"(?m)^    (\w+) : .*\n((?:        .*\n)+)", settings.__doc__ or "")
+    text = inspect.cleandoc(settings.__doc__ or "")  # Python 3.13 compiles docstrings without their indentation
+    found = re.findall(r"(?m)^(\w+) : .*\n((?:    .*\n?)+)", text)
     sentences = {name: re.split(r"(?<=[.;:])\s", " ".join(text.split()))[0].rstrip(".;:") + "." for name, text in found}
     return defaultdict(str, sentences)  # Python without docstrings (-OO) has no help

@@ -14,20 +14,15 @@ LINK = re.compile(r"\[([^\]]+)\]\((?!https?:)([^)\s]+)\)")
 HEADER = "<!-- Written by docs/package_page.py from README.md. -->\n\n"
 
 
-def package_page(readme: str, repository: str | None) -> str:
-    """The README with absolute links into the repository; without a repository, with the words of the links only."""
-
-    def absolute(found: re.Match[str]) -> str:
-        words, path = found.groups()
-        return f"[{words}]({repository.rstrip('/')}/blob/main/{path})" if repository else words
-
-    return HEADER + LINK.sub(absolute, readme)
+def package_page(readme: str, repository: str) -> str:
+    """The README with absolute links into the repository."""
+    return HEADER + LINK.sub(rf"[\1]({repository}/blob/main/\2)", readme)
 
 
-def repository() -> str | None:
-    """The address in `[project.urls]`, if there is one."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    return project.get("urls", {}).get("Repository")
+def repository() -> str:
+    """The address in `[project.urls]`."""
+    address: str = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["urls"]["Source"]
+    return address
 
 
 if __name__ == "__main__":

@@ -1,10 +1,11 @@
-"""What no file of the pages has: version, repository, generated pages, links from docstrings to proofs."""
+"""What no Markdown file has: version, repository, generated pages, notebooks, links from docstrings to proofs."""
 
 from __future__ import annotations
 
-import os
+import json
 import re
 import tomllib
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -24,15 +25,11 @@ PROOF = re.compile(r"docs/(proofs/[a-z-]+)\.md")
 
 
 def on_config(config: Any) -> Any:
-    """Adds the version to the footer, and a link to the repository where one is known.
-
-    It is known from the environment variable DPAUDIT_REPOSITORY, or from `[project.urls]` of pyproject.toml.
-    """
-    project = tomllib.loads((Path(config.config_file_path).parent / "pyproject.toml").read_text(encoding="utf-8"))
-    config.copyright = f"dpaudit {project['project']['version']}, {project['project']['license']}"
-    address = os.environ.get("DPAUDIT_REPOSITORY") or project["project"].get("urls", {}).get("Repository")
-    if address:
-        config.repo_url, config.repo_name = address, address.removesuffix("/").rpartition("/")[2]
+    """Adds version and repository to the footer; with `repo_url`, pages would ask the repository's host for facts."""
+    text = (Path(config.config_file_path).parent / "pyproject.toml").read_text(encoding="utf-8")
+    project = tomllib.loads(text)["project"]
+    source = project["urls"]["Source"]
+    config.copyright = f'<a href="{source}">dpaudit</a> {project["version"]}, {project["license"]}'
     return config
 
 
@@ -55,10 +52,43 @@ def glossary_page() -> str:
 GENERATED = {"reference/command-line.md": command_page, "reference/glossary.md": glossary_page}
 
 
+class Notebook(File):
+    """A notebook as a page; links name the notebook, which forges show too."""
+
+    def is_documentation_page(self) -> bool:
+        """Whatever its name ends with."""
+        return True
+
+    @property
+    def content_string(self) -> str:
+        """The cells and their outputs, in Markdown."""
+        first, *cells = json.loads(super().content_string)["cells"]
+        parts = ["".join(first["source"]), f"[Download this notebook](download/{self.name}.ipynb)"]
+        for cell in cells:
+            source = "".join(cell["source"])
+            parts.append(f"```python\n{source}\n```" if cell["cell_type"] == "code" else source)
+            parts += map(output_of_cell, cell.get("outputs", ()))
+        return "\n\n".join(parts) + "\n"
+
+
+def output_of_cell(output: dict[str, Any]) -> str:
+    """A picture, a card, or text, in Markdown."""
+    data = {kind: "".join(text) for kind, text in output.get("data", {"text/plain": output.get("text")}).items()}
+    if "image/png" in data:
+        alt = escape(output["metadata"]["image/png"]["alt"])
+        return f'<img src="data:image/png;base64,{data["image/png"]}" alt="{alt}">'
+    return data.get("text/html") or f"```text\n{data['text/plain'].rstrip()}\n```"
+
+
 def on_files(files: Files, config: Any) -> Files:
-    """Adds the generated pages to those found."""
+    """Adds the generated pages to those found, and a page for each notebook, with the notebook to download."""
     for path, content in GENERATED.items():
         files.append(File.generated(config, path, content=content()))
+    for file in [file for file in files if file.src_uri.endswith(".ipynb")]:
+        files.remove(file)
+        files.append(Notebook(file.src_uri, file.src_dir, file.dest_dir, file.use_directory_urls))
+        path = f"notebooks/download/{file.name}.ipynb"
+        files.append(File.generated(config, path, abs_src_path=file.abs_src_path))
     return files
 
 

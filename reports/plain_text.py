@@ -17,7 +17,7 @@ from ..audit.health.findings import HealthCheck
 from ..audit.printing import confidence, counted, rounded_down, verdict_text
 from ..audit.records.suite import Checked, Entry, SideCheck, Suite, seconds
 from ..audit.results.attack_limits import attack_limits, attack_limits_of_profile
-from ..audit.results.audit_result import AuditResult, SequentialResult
+from ..audit.results.audit_result import AuditResult
 from ..audit.results.canary_result import CanaryResult
 from ..audit.results.result import Result
 from ..audit.results.statement_result import StatementResult
@@ -185,7 +185,7 @@ def severity(result: AuditResult | CanaryResult) -> float:
 
 def severity_text(result: Checked) -> str:
     """The lower bound of a refuted audit as a multiple of its claim, ``×4,093``; empty for a claim of 0."""
-    if isinstance(result, StatementResult) or not result.is_refuted or math.isinf(severity(result)):
+    if result.claim is None or not result.is_refuted or math.isinf(severity(result)):
         return ""
     factor = severity(result)
     return f"×{factor:,.0f}" if 999.5 <= factor < 1e9 else f"×{factor:.3g}"
@@ -194,8 +194,7 @@ def severity_text(result: Checked) -> str:
 def severity_note(result: Checked) -> str:
     """The severity for lists, ``×1.04 at an early stop`` if the audit stopped at its refutation."""
     text = severity_text(result)
-    is_early = isinstance(result, AuditResult) and result.stopped == "refuted"
-    return f"{text} at an early stop" if text and is_early else text
+    return f"{text} at an early stop" if text and result.stopped == "refuted" else text
 
 
 def expectations(suite: Suite) -> str:
@@ -236,19 +235,12 @@ def held_together(suite: Suite) -> str:
     return f"At family-wise error 0.05 (Holm), {counted(refuted, 'claim')} {'is' if refuted == 1 else 'are'} refuted."
 
 
-def stated(result: Checked) -> str:
-    """The claim of an audit, or the allowed range of a statement's worst number."""
-    if not isinstance(result, StatementResult):
-        return str(result.claim)
-    return f"{result.worst.at or result.quantity}: {result.worst.allowed}"
-
-
 def found(result: Checked) -> str:
     """``ε ≥ 1.2``, or the interval of a statement's worst number; "–" after a failed health check."""
     if result.findings:
         return "–"
-    if isinstance(result, StatementResult):
-        return result.worst.interval
+    if result.claim is None:
+        return result.measured
     claim = result.directed_claim
     per_step = " per step" * isinstance(claim, GroupClaim)
     sign, least = result.limit
@@ -265,13 +257,7 @@ def printed_lines(result: Result, limit: int, *, unnamed: str = "", is_replayed:
     headline = result.headline.replace(f"  {unnamed}: ", ": ", 1) if unnamed else result.headline
     details = [one for one in result.details if not (is_replayed and one.startswith("next: replay("))]
     short = verdict_text(visible(headline, limit), [visible(detail, limit) for detail in details])
-    return [*short.splitlines(), *(visible(line, limit) for line in lines_below(result))]
-
-
-def lines_below(result: Result) -> list[str]:
-    """The lines that a printed result has below its details, such as those of a search."""
-    rest = str(result).removeprefix(verdict_text(result.headline, result.details))
-    return [line for line in rest.splitlines() if line]
+    return [*short.splitlines(), *(visible(line, limit) for line in result.below)]
 
 
 def other_way(result: AuditResult) -> str:
@@ -308,22 +294,21 @@ def size(result: Checked, unit: str = "") -> str:
 
 def exact(entry: Entry) -> float | None:
     """The known exact value of the bounded number; None for a statement about several numbers."""
-    if isinstance(entry.result, StatementResult) and len(entry.result.points) > 1:
-        return None
-    return entry.exact
+    result = entry.result
+    return None if result.claim is None and len(result.points) > 1 else entry.exact
 
 
 def exact_text(entry: Entry) -> str:
     """``ε = 1.25``, ``0.5`` for a statement's number, or "–" if the exact value is unknown."""
     value, result = exact(entry), entry.result
-    if value is None or isinstance(result, StatementResult):
+    if value is None or result.claim is None:
         return number(value)
     return f"{symbol(result.claim.parameter_name)} = {number(value)}"
 
 
 def detectable(result: Checked) -> float | None:
     """The minimum detectable excess; None for a statement, after a refutation and after a failed health check."""
-    return None if isinstance(result, StatementResult) or result.findings else result.min_detectable_excess
+    return None if result.claim is None or result.findings else result.min_detectable_excess
 
 
 def detectable_text(result: Checked) -> str:
@@ -337,7 +322,12 @@ def error_budget(result: AuditResult | CanaryResult) -> str:
 
 
 def runs_made(result: AuditResult) -> str:
-    """The runs of an audit of fixed size, which may have divided its main runs unevenly, and those of its search."""
+    """The runs of an audit, which may have divided its main runs unevenly, and those of its search."""
+    if result.stopped is not None:
+        shown = "of the final test" if result.is_closed else "of the last event over all runs"
+        learned = f"; {result.searched:,} runs of the search on each were learned from too" if result.searched else ""
+        how = "in the batches of a betting test; the counts are those"
+        return f"{result.runs:,} on each dataset, {how} {shown}{learned}"
     counts, main = result.counts, result.runs - result.pilot_runs
     is_uneven = counts.runs_x != counts.runs_y and counts.runs_x + counts.runs_y == 2 * main
     on_each = f"{result.runs:,} on each dataset"
@@ -352,46 +342,44 @@ def runs_made(result: AuditResult) -> str:
     return made + (f"{searched} too" if searched else "")
 
 
-def lines(result: AuditResult | CanaryResult) -> str:
-    """One result in a few lines of plain text: verdict, claim, event and counts or guesses, runs, error budget."""
+def lines(result: Checked) -> str:
+    """One result in a few lines of plain text: the printed result, then its facts."""
+    return "\n".join([*printed_lines(result, 2_000), *(f"  {name:<8} {value}" for name, value in facts(result))])
+
+
+def facts(result: Checked) -> list[tuple[str, str]]:
+    """Short names and values of a result: what was claimed, seen and run; without a name what belongs to the last."""
+    if isinstance(result, StatementResult):
+        points = ((one.at or result.quantity, f"{one.interval}, {one.allowed}") for one in result.points)
+        own = [("statement", prose(result.statement)), *((visible(at), told) for at, told in points)]
+        how = [("intervals", visible(result.method)), ("runs", f"{result.runs:,}")]
+        return [*own, *how, ("seed", str(result.seed)), ("alpha", f"{result.alpha:g}")]
+    is_sick, claim = bool(result.findings), f"{result.claim}, {result.adjacency}"
+    p_value = "no p-value, as a failed health check leaves no bound" if is_sick else f"p-value {p_text(result.pvalue)}"
     if isinstance(result, CanaryResult):
-        own = [f"  {name:<8} {value}" for name, value in canary_facts(result)]
-        return "\n".join([*printed_lines(result, 2_000), *own])
-    pair, claim = result.pair, result.claim
-    estimate = f", estimate {number(result.estimate)}" if math.isfinite(result.estimate) else ""
-    how = runs_made(result)
-    if isinstance(result, SequentialResult):
-        shown = "of the final test" if result.is_closed else "of the last event over all runs"
-        how = f"{result.runs:,} on each dataset, in the batches of a betting test; the counts are those {shown}"
-        how += f"; {result.searched:,} runs of the search on each were learned from too" if result.searched else ""
-    return "\n".join(
-        [
-            *printed_lines(result, 2_000),
-            f"  claim  {visible(str(claim), 80)}",
-            f"  event  {visible(result.event_in_words)}",
-            *([f"         {other}"] if (other := visible(other_way(result))) and result.opposite else []),
-            f"  counts {result.tested}; p-value {p_text(result.pvalue)}{estimate}",
-            f"  pair   {visible(pair.x)} and {visible(pair.y)}: {visible(pair.difference)}; {visible(pair.adjacency)}",
-            f"  runs   {how}; seed {result.seed}",
-            f"  alpha  {error_budget(result)}",
+        most = f"{symbol(result.claim.parameter_name)} ≥ {number(rounded_down(result.max_attainable_bound))}"
+        own = [
+            ("canaries", canaries_in_words(result)),
+            ("guesses", f"{result.guesses_in_words}; {p_value}"),
+            ("at most", f"{most} if every guess had been correct"),
         ]
-    )
+    else:
+        pair, other = result.pair, visible(other_way(result))
+        claim += f", distance {pair.distance:g}"
+        estimate = "" if is_sick or not math.isfinite(result.estimate) else f", estimate {number(result.estimate)}"
+        own = [
+            ("event", visible(result.event_in_words)),
+            *([("", other)] if other else []),
+            ("counts", f"{result.tested}; {p_value}{estimate}"),
+            ("pair", f"{visible(pair.x)} and {visible(pair.y)}: {visible(pair.difference)}"),
+            ("runs", runs_made(result)),
+        ]
+    return [("claim", visible(claim, 120)), *own, ("seed", str(result.seed)), ("alpha", error_budget(result))]
 
 
-def canary_facts(result: CanaryResult) -> list[tuple[str, str]]:
-    """Short names and values of an audit of a training run."""
-    symbol_of, claim = symbol(result.claim.parameter_name), result.claim
-    return [
-        ("claim", visible(f"{claim}, {result.adjacency}", 80)),
-        ("canaries", canaries_in_words(result)),
-        ("guesses", f"{result.guesses_in_words}; p-value {p_text(result.pvalue)}"),
-        (
-            "at most",
-            f"{symbol_of} ≥ {number(rounded_down(result.max_attainable_bound))} if every guess had been correct",
-        ),
-        ("seed", str(result.seed)),
-        ("alpha", error_budget(result)),
-    ]
+def fact_lines(result: Checked) -> list[str]:
+    """The facts of a result, a line each, such as "seed: 7"."""
+    return [f"{name}: {value}" if name else value for name, value in facts(result)]
 
 
 def canaries_in_words(result: CanaryResult) -> str:
@@ -430,7 +418,7 @@ def table(suite: Suite) -> Table:
         result = entry.result
         drawn.add_row(
             Text(visible(entry.name, 60)),
-            Text(visible(stated(result), 80)),
+            Text(visible(result.claimed, 80)),
             Text(marked(result.verdict), style=f"bold {LOOKS[result.verdict].colour}"),
             Text(spelled(found(result))),
             Text(exact_text(entry).rpartition(" = ")[2]),
@@ -451,7 +439,7 @@ def attack_table(found: Checked | SideCheck) -> list[tuple[str, str, str]]:
         if found.exact is None:
             return []
         measures, shown, allowed = attack_limits_of_profile(found.exact.curve), "certainly", "certainly"
-    elif isinstance(found, StatementResult):
+    elif found.claim is None:
         return []
     else:
         measures, shown, allowed = attack_limits(found), f"shown, {confidence(found.alpha)}", "if the claim holds"
@@ -500,20 +488,16 @@ def cautions(result: Checked) -> tuple[Caution, ...]:
     no such caution. It says that the outputs on x and y have the same distribution, so the checks that ask whether the
     data are used do not concern it.
     """
-    if isinstance(result, StatementResult):
+    if result.claim is None:
         return ()
-    claimed = result.directed_claim.parameter
-    found = []
-    if isinstance(result, AuditResult):
-        if result.floating_point_leak is not None:
-            found.append(
-                Caution("floating-point leak", "a floating-point leak breaks the claim; the verdict covers values only")
-            )
-        if result.pair.doubt:
-            found.append(Caution("pair", f"doubtful pair: {result.pair.doubt}"))
-        silenced = [name for name in result.ignored if claimed > 0.0 or name not in _OF_USE]
-        if silenced:
-            found.append(Caution("silenced", f"silenced health checks: {', '.join(silenced)}"))
+    claimed, found = result.directed_claim.parameter, list[Caution]()
+    if result.floating_point_leak is not None:
+        leak = "a floating-point leak breaks the claim; the verdict covers values only"
+        found.append(Caution("floating-point leak", leak))
+    if result.doubt:
+        found.append(Caution("pair", f"doubtful pair: {result.doubt}"))
+    if silenced := [name for name in result.ignored if claimed > 0.0 or name not in _OF_USE]:
+        found.append(Caution("silenced", f"silenced health checks: {', '.join(silenced)}"))
     if result.verdict is Verdict.NOT_REFUTED and claimed > 0.0:
         if isinstance(result, CanaryResult):
             found += [Caution("idle", f"the scores tell little: {note.removesuffix('.')}") for note in result.notes]

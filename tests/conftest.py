@@ -1,16 +1,20 @@
 """What tests of several folders share."""
 
-from __future__ import annotations
-
 import gc
+import signal
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-from dpaudit import experiments
+import dpaudit
 
-# An installed copy, against which `pytest` runs without `make`, has no benchmarks, whose mechanisms some tests use.
-experiments.__path__.append(str(Path(__file__).parents[1] / "experiments"))
+ROOT = Path(__file__).resolve().parents[1]
+
+# An installed copy, against which `pytest` runs without `make`, does not have what audits dpaudit itself.
+if Path(dpaudit.__file__).resolve().parent != ROOT:
+    for name in ("mechanisms", "experiments"):
+        import_module(f"dpaudit.{name}").__path__.append(str(ROOT / name))
 
 
 def pytest_collection_finish():
@@ -24,3 +28,12 @@ def without_older_objects():
     """Leaves out of sight of the collector, and of replays, what earlier files of tests have imported."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture
+def interruptible():
+    """Ctrl-C interrupts, also where the tests were started in the background or by nohup, which ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    signal.signal(signal.SIGINT, before)

@@ -1,7 +1,5 @@
 """The GitHub Action and the pre-commit hook: what they declare, and their commands as a runner would start them."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

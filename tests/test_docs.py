@@ -7,6 +7,7 @@ import functools
 import importlib
 import importlib.util
 import inspect
+import json
 import re
 import runpy
 import subprocess
@@ -27,6 +28,7 @@ from dpaudit.reports.pages.html_page import GLOSSARY
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 PROSE = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md"))]
+PROSE += sorted(DOCS.rglob("*.ipynb"))
 PUBLIC = (
     "dpaudit",
     "dpaudit.mechanisms",
@@ -91,6 +93,9 @@ def test_the_site_is_whole():
     )
     commands = texts[SITE / "reference" / "command-line.html"]
     assert all(f"dpaudit {name}" in commands for name in get_command(app).commands)
+    notebook = texts[SITE / "notebooks" / "first-audit.html"]
+    assert 'src="data:image/png;base64,' in notebook
+    assert "REFUTED" in notebook
     glossary = texts[SITE / "reference" / "glossary.html"]
     assert all(f"<dt>{term}</dt>" in glossary for term, _ in GLOSSARY)
     for path, text in texts.items():
@@ -154,9 +159,17 @@ def leads_somewhere(link: str, path: Path, pages: dict[Path, Page]) -> bool:
     return not parts.fragment or target not in pages or unquote(parts.fragment) in pages[target].ids
 
 
+def text_of(page: Path) -> str:
+    """The text of a page; of a notebook, its Markdown."""
+    text = page.read_text(encoding="utf-8")
+    if page.suffix == ".md":
+        return text
+    return "\n\n".join("".join(cell["source"]) for cell in json.loads(text)["cells"] if cell["cell_type"] == "markdown")
+
+
 def prose(page: Path) -> str:
     """The text of a page without its blocks of code."""
-    return re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    return re.sub(r"```.*?```", "", text_of(page), flags=re.DOTALL)
 
 
 @functools.cache
@@ -282,7 +295,8 @@ def test_every_proof_is_named_where_it_is_used():
 
 def test_pages_are_spelt():
     pytest.importorskip("codespell_lib", reason="codespell reads the pages: pip install 'dpaudit[docs]'")
-    command = [sys.executable, "-m", "codespell_lib", *map(str, PROSE)]
+    picture = '"image/png": "[^"]*"|<svg .*?</svg>'
+    command = [sys.executable, "-m", "codespell_lib", "--ignore-regex", picture, *map(str, PROSE)]
     found = subprocess.run(command, capture_output=True, text=True, check=False)
     assert found.returncode == 0, found.stdout
 
@@ -291,6 +305,6 @@ def test_spelling_is_british():
     for page in PROSE:
         if "benchmarks" in page.parts or page.name == "sources.md":
             continue
-        text = re.sub(r"```.*?```|`[^`]*`", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+        text = re.sub(r"`[^`]*`", "", prose(page))
         found = {word for word in AMERICAN.findall(text) if word.lower() not in NO_AMERICAN}
         assert not found, f"{page.relative_to(ROOT)}: {sorted(found)}"

@@ -1,13 +1,17 @@
-"""The pages' Python runs and prints what the pages say, and so do their commands.
+"""The pages' Python runs and prints what the pages say, and so do their commands and the cells of the notebooks.
 
 Run as a program this file writes what is printed into the pages: `python tests/test_docs_pages.py [page …]`.
 """
 
 from __future__ import annotations
 
+import ast
+import base64
 import contextlib
 import importlib.util
 import io
+import json
+import linecache
 import os
 import re
 import shlex
@@ -15,11 +19,21 @@ import sys
 import tempfile
 from pathlib import Path
 from textwrap import dedent, indent
+from typing import Any
 
 import pytest
+from matplotlib import pyplot
 
 ROOT = Path(__file__).resolve().parents[1]
-SITE = ("tutorial.md", "tutorial-training.md", "install.md", "cheat-sheet.md", "index.md", "troubleshooting.md")
+SITE = (
+    "tutorial.md",
+    "tutorial-training.md",
+    "install.md",
+    "cheat-sheet.md",
+    "index.md",
+    "troubleshooting.md",
+    "comparison.md",
+)
 PAGES = [
     "CONTRIBUTING.md",
     "docs/extend.md",
@@ -30,6 +44,7 @@ PAGES = [
         for path in sorted((ROOT / "docs" / folder).glob("*.md"))
     ),
 ]
+NOTEBOOKS = [path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))]
 NEEDS = {
     "docs/guides/diffprivlib.md": "diffprivlib",
     "docs/guides/opendp.md": "opendp",
@@ -45,7 +60,8 @@ BLOCK = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 # Of a session of pytest: what is asserted, and how the session ended but for its time.
-SHOWN = re.compile(r"^(E  .*|>.*|\d+ failed.*?passed)", re.MULTILINE)
+SHOWN = re.compile(r"^(E  .*|>.*|\d+ failed.*?passed|\d+ passed)", re.MULTILINE)
+WRITE = "%%writefile "
 
 
 def readme_tests():
@@ -132,10 +148,93 @@ def test_every_python_block_is_run():
         assert text.count("```python\n") == sum(block["kind"] == "python" for block in BLOCK.finditer(text)), page
 
 
+def run_cell(code: str, number: int, names: dict[str, object]) -> list[dict[str, Any]]:
+    """The outputs of a notebook's cell, as Jupyter stores them: printed text, the last value, and the figures."""
+    if code.startswith(WRITE):
+        name, text = code.removeprefix(WRITE).split("\n", 1)
+        Path(name).write_text(f"{text}\n", encoding="utf-8")
+        return [stream(f"Writing {name}\n")]
+    file = f"In[{number}]"
+    linecache.cache[file] = (len(code), None, code.splitlines(keepends=True), file)
+    *before, last = ast.parse(code).body
+    is_shown = isinstance(last, ast.Expr)
+    value, output = None, io.StringIO()
+    with contextlib.redirect_stdout(output):
+        start = ast.Module([*before, *([] if is_shown else [last])], [])
+        exec(compile(start, file, "exec", dont_inherit=True), names)
+        if is_shown:
+            value = eval(compile(ast.Expression(last.value), file, "eval", dont_inherit=True), names)
+    found = [stream(output.getvalue())] if output.getvalue() else []
+    if value is not None and not code.endswith(";"):
+        card = {"text/html": value._repr_html_().splitlines(keepends=True)} if hasattr(value, "_repr_html_") else {}
+        data = {**card, "text/plain": [repr(value)]}
+        found.append({"data": data, "execution_count": number, "metadata": {}, "output_type": "execute_result"})
+    for number in pyplot.get_fignums():
+        figure, picture = pyplot.figure(number), io.BytesIO()
+        figure.savefig(picture, format="png", bbox_inches="tight", metadata={"Software": None})
+        data = {"image/png": base64.b64encode(picture.getvalue()).decode(), "text/plain": [repr(figure)]}
+        alt = " ".join(word for axes in figure.axes for word in axes.get_title().split())
+        found.append({"data": data, "metadata": {"image/png": {"alt": alt}}, "output_type": "display_data"})
+        pyplot.close(figure)
+    return found
+
+
+def stream(text: str) -> dict[str, Any]:
+    return {"name": "stdout", "output_type": "stream", "text": text.splitlines(keepends=True)}
+
+
+def run_notebook(notebook: dict[str, Any]) -> dict[str, Any]:
+    """The notebook with the outputs of its cells, run in the working directory."""
+    pyplot.close("all")  # what other tests left open
+    pyplot.switch_backend("agg")
+    names: dict[str, object] = {"__name__": "__main__"}
+    code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    ran = {
+        cell["id"]: {**cell, "execution_count": number, "outputs": run_cell("".join(cell["source"]), number, names)}
+        for number, cell in enumerate(code, start=1)
+    }
+    return {**notebook, "cells": [ran.get(cell["id"], cell) for cell in notebook["cells"]]}
+
+
+def without_pictures(notebook: dict[str, Any]) -> str:
+    """The text of a notebook's file, without what changes with the version of matplotlib."""
+    text = re.sub(r"<svg .*?</svg>", "<svg/>", as_file(notebook), flags=re.DOTALL)
+    return re.sub(r'"image/png": "[^"]*"', '"image/png": ""', text)
+
+
+def as_file(notebook: dict[str, Any]) -> str:
+    return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
+
+
+@pytest.mark.parametrize("page", NOTEBOOKS)
+def test_cells_show_what_the_notebook_has(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    notebook = json.loads((ROOT / page).read_text(encoding="utf-8"))
+    assert without_pictures(run_notebook(notebook)) == without_pictures(notebook)
+    for test in tmp_path.glob("test_*.py"):
+        assert said_by_pytest(["-q", test.name], tmp_path) == "1 passed"
+
+
+def test_outputs_of_a_cell_are_those_of_jupyter():
+    assert run_cell("print(1)\n1 + 1", 3, {}) == [
+        stream("1\n"),
+        {"data": {"text/plain": ["2"]}, "execution_count": 3, "metadata": {}, "output_type": "execute_result"},
+    ]
+    assert run_cell("a = 1\na;", 1, {}) == []
+    (drawn,) = run_cell("from matplotlib import pyplot\npyplot.title('A\\nB');", 1, {})
+    assert drawn["metadata"]["image/png"]["alt"] == "A B"
+    assert drawn["data"]["text/plain"] == ["<Figure size 640x480 with 1 Axes>"]
+    cells = [{"cell_type": "code", "id": "a", "source": ["2"], "outputs": []}]
+    assert without_pictures(run_notebook({"cells": cells})) != without_pictures({"cells": cells})
+    assert len(NOTEBOOKS) == 2
+
+
 def rewritten(page: Path) -> str:
     """The page with what its blocks print."""
     text = page.read_text(encoding="utf-8")
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        if page.suffix == ".ipynb":
+            return as_file(run_notebook(json.loads(text)))
         found = iter([output for _, output in run_page(text, Path(folder))])
 
     def filled(block: re.Match[str]) -> str:
@@ -147,6 +246,7 @@ def rewritten(page: Path) -> str:
 
 
 if __name__ == "__main__":
-    for name in sys.argv[1:] or [page for page in PAGES if importlib.util.find_spec(NEEDS.get(page, "pytest"))]:
+    here = [page for page in [*PAGES, *NOTEBOOKS] if importlib.util.find_spec(NEEDS.get(page, "pytest"))]
+    for name in sys.argv[1:] or here:
         (ROOT / name).write_text(rewritten(ROOT / name), encoding="utf-8")
         print(name)

@@ -3,12 +3,8 @@
 The README of the survey shows what such a test says.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -39,8 +35,8 @@ def test_an_example_runs_from_a_copy(folder, pytester, monkeypatch):
     assert "\n".join(said) == "".join(shown).rstrip()
 
 
-def test_the_examples_are_found_in_a_checkout():
+def test_the_examples_are_found_in_a_checkout(pytester, monkeypatch):
     """Without the settings of the library's own tests, by which no test imports what lies beside it."""
-    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", "."]
-    done = subprocess.run(command, cwd=EXAMPLES, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout
+    monkeypatch.chdir(EXAMPLES)
+    options = ("-p", "no:hypothesispytest", "-p", "no:cacheprovider", "-p", "no:xdist")
+    assert pytester.runpytest_inprocess("--collect-only", *options, EXAMPLES).ret == pytest.ExitCode.OK

@@ -31,7 +31,7 @@ SUBPACKAGES = [
     "mechanisms.training", "mechanisms.faulty.training", "reports.plain_text", "reports.figures", "reports.pages",
     "reports.formats", "reports.pytest_plugin", "reports.cli", "experiments.cases", "experiments.statements",
     "experiments.documents", "experiments.suite", "experiments.catalogue", "experiments.published",
-    "experiments.libraries", "experiments.library_suites", "experiments.commands", "experiments.benchmarks",
+    "experiments.libraries", "experiments.library_suites", "experiments.benchmarks",
 ]  # fmt: skip
 """Files and folders in their order: each imports from those before it, and from itself."""
 APART = {("audit.portfolio", "audit.sampling"), ("audit.search", "audit.distribution_checks")}
@@ -135,6 +135,17 @@ def test_inference_sees_claims_and_counts_only():
         if module[:2] == ("audit", "inference"):
             known = {("audit", subpackage) for subpackage in ("claims", "errors", "inference", "options", "printing")}
             assert {name[:2] for name in names} <= known
+
+
+def test_installed_modules_import_none_that_is_not_installed():
+    (found,) = re.findall(r"^EVIDENCE = (\(.*\))$", (ROOT / "setup.py").read_text(encoding="utf-8"), re.M)
+    evidence = [tuple(name.split(".")) for name in ast.literal_eval(found)]
+    assert [
+        (module, name)
+        for module, names in names_of_modules().items()
+        for name in names
+        if module[:2] not in evidence and name[:2] in evidence
+    ] == []
 
 
 def test_no_private_name_leaves_its_module():

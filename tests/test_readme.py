@@ -1,7 +1,5 @@
 """The README's Python runs, and prints what the README says it prints."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import re

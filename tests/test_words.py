@@ -3,8 +3,6 @@
 Each pattern has a plainer word next to it.
 """
 
-from __future__ import annotations
-
 import ast
 import functools
 import re
@@ -14,9 +12,12 @@ import pytest
 
 from dpaudit.audit.health.findings import HealthCheck
 
+from .test_docs import text_of
+
 ROOT = Path(__file__).resolve().parents[1]
 TOP_LEVEL = ("audit", "mechanisms", "experiments", "reports")
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES += sorted((ROOT / "docs").rglob("*.ipynb"))
 QUOTED = ("benchmarks", "sources.md", "sources-errata.md", "findings.md", "findings")  # titles, output of programs
 
 # What is avoided, and what to write.
@@ -58,7 +59,7 @@ def avoided(text: str) -> list[str]:
 
 def prose(page: Path) -> str:
     """A page without code, links and quoted titles; its line breaks become spaces."""
-    text = re.sub(r"```.*?```|`[^`]*`|\$\$.*?\$\$|\$[^$]*\$", " ", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    text = re.sub(r"```.*?```|`[^`]*`|\$\$.*?\$\$|\$[^$]*\$", " ", text_of(page), flags=re.DOTALL)
     text = re.sub(r"\]\([^)]*\)|^.*\barXiv\b.*$", "]", text, flags=re.MULTILINE)
     return "\n\n".join(" ".join(part.split()) for part in text.split("\n\n"))
 
@@ -158,8 +159,7 @@ def turns(texts: list[tuple[str, int, str]]) -> list[str]:
 def lines_of(page: Path) -> str:
     """A page without code, formulas and links, in which NUL stands for the line breaks within paragraphs."""
     code = r"```.*?```|`[^`]*`|\$\$.*?\$\$|\$[^$]*\$|(?<=\])\([^)]*\)"
-    text = page.read_text(encoding="utf-8")
-    text = re.sub(code, lambda found: re.sub(r"[^\n]", " ", found[0]), text, flags=re.DOTALL)
+    text = re.sub(code, lambda found: re.sub(r"[^\n]", " ", found[0]), text_of(page), flags=re.DOTALL)
     return re.sub(r"(?<!\n)\n(?!\n)", chr(0), text)
 
 

@@ -12,15 +12,15 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from ..claims.claim import ApproxDP, PureDP
 from ..clock import now
 from ..errors import OptionError
-from ..exact.exact_result import ExactVerdict, Interval
+from ..exact.exact_result import Interval
 from ..printing import counted, one_line
 from ..results.result import Result
-from ..results.verdict import least_beside
+from ..results.verdict import ExactVerdict, least_beside
 from .privacy_loss import RELATIONS, Case, Gaussian, Laplace, Mechanism, true_delta, true_epsilon
 
 
@@ -86,20 +86,30 @@ class AccountantRow:
             return self.claimed / high - 1.0 if high > 0.0 else math.inf
         return math.nan if math.isnan(self.claimed) else 0.0
 
-    def __str__(self) -> str:
-        low, high = self.true
+    @property
+    def where(self) -> str:
+        """The case, and the δ or the ε at which."""
         other = "delta" if self.parameter == "epsilon" else "epsilon"
         case = str(self.case).partition("; delta")
-        what = f"{case[0]}{''.join(case[2].partition(';')[1:])}; {other} {self.at:.6g}"
+        return f"{case[0]}{''.join(case[2].partition(';')[1:])}; {other} {self.at:.6g}"
+
+    @property
+    def found(self) -> tuple[str, str]:
+        """The truth as text, and the number claimed; why there is no claim, and nothing."""
+        low, high = self.true
         if self.outcome is Outcome.REFUSED:
-            return f"{what}: refused, {self.refused}"
+            return f"refused, {self.refused}", ""
         if self.outcome is Outcome.TOO_SMALL:
             sign, least, claimed = least_beside(low, self.claimed)
-            return f"{what}: {self.parameter} {sign} {least}, claimed {claimed}"
-        return f"{what}: {self.parameter} between {low:.6g} and {high:.6g}, claimed {self.claimed:.6g}"
+            return f"{self.parameter} {sign} {least}", claimed
+        return f"{self.parameter} between {low:.6g} and {high:.6g}", f"{self.claimed:.6g}"
+
+    def __str__(self) -> str:
+        found, claimed = self.found
+        return f"{self.where}: {found}{claimed and f', claimed {claimed}'}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class AccountantResult(Result):
     """What a check of an accountant found, a row for each case.
 
@@ -111,8 +121,22 @@ class AccountantResult(Result):
         In the order of the cases; with a function of δ, two for each case.
     """
 
+    kind: ClassVar = "accountant"
+    _subject_field: ClassVar = "accountant"
+    _limit_fields: ClassVar = ("worst.true.lower", "worst.true.upper")
     accountant: str
     rows: tuple[AccountantRow, ...]
+
+    @property
+    def claimed(self) -> str:
+        """The claim for the worst case, if the accountant made one, and the case."""
+        claimed = self.worst.found[1]
+        return f"{claimed and f'{self.worst.parameter} {claimed} for '}{self.worst.where}"
+
+    @property
+    def measured(self) -> str:
+        """The truth for the worst case."""
+        return self.worst.found[0]
 
     def those(self, outcome: Outcome) -> tuple[AccountantRow, ...]:
         """Return the rows with an outcome."""
@@ -188,23 +212,11 @@ class AccountantResult(Result):
             f"{row.outcome.value:9}  {error:>{width}}  {row}" for row, error in zip(self.rows, errors, strict=True)
         )
 
-    @property
-    def _limits(self) -> tuple[float, float]:
-        return self.worst.true
-
-    def in_suite(self) -> dict[str, Any]:
-        """Return what a suite of results says of the check, beside its verdict and its lines."""
-        return {"kind": "accountant", "subject": self.accountant, "claim": str(self.worst), "found": ""}
-
     def to_dict(self) -> dict[str, Any]:
-        """Return what the result says as a flat dict of numbers and strings."""
         counts = {f"n_{outcome.name.lower()}": len(self.those(outcome)) for outcome in Outcome}
         errors = {"largest_error_below": self._below, "largest_error_above": self._above}
         seconds = sum(row.seconds for row in self.rows)
-        return {"accountant": self.accountant, "verdict": self.verdict.value, **counts, **errors, "seconds": seconds}
-
-    def __repr__(self) -> str:
-        return f"<AccountantResult {self.accountant}: {self.verdict.value}, {counted(len(self.rows), 'row')}>"
+        return {**Result.to_dict(self), "accountant": self.accountant, **counts, **errors, "seconds": seconds}
 
 
 def _percent(error: float) -> str:

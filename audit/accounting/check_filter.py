@@ -9,7 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, ClassVar, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -74,7 +74,7 @@ class Violation(NamedTuple):
     true: Interval
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class FilterResult(Result):
     """What the adversary found.
 
@@ -88,19 +88,18 @@ class FilterResult(Result):
         The shortest sequence found that spends more than stated.
     sequences, requests, accepted : int
         Sequences of requests, requests in all, and those that were accepted.
-    notes : tuple of str
-        Requests without a meaning that were accepted, and methods that raised.
-    seed : int
     """
 
+    kind: ClassVar = "filter"
+    _subject_field: ClassVar = "filter"
+    _claim_field: ClassVar = "budget"
+    _dict_fields: ClassVar = ("filter", "sequences", "requests", "accepted", "seed")
     filter: str
     budget: Request | None
     violation: Violation | None
     sequences: int
     requests: int
     accepted: int
-    notes: tuple[str, ...] = ()
-    seed: int
 
     @property
     def verdict(self) -> Verdict:
@@ -134,24 +133,15 @@ class FilterResult(Result):
             taken = Counter((str(asked), who) for asked, who in self.violation.requests)
             shown = [f"{count} x {asked}{f' by child {who}' if who else ''}" for (asked, who), count in taken.items()]
             lines.append(f"requests: {', '.join(shown[:8])}{f' and {len(shown) - 8} more' if len(shown) > 8 else ''}")
-        return (*lines, *(f"note: {note}" for note in self.notes))
+        return (*lines, *self._noted)
 
     @property
     def _limits(self) -> tuple[float, float]:
         return Interval(0.0, math.inf) if self.violation is None else self.violation.true
 
-    def in_suite(self) -> dict[str, Any]:
-        """Return what a suite of results says of the check, beside its verdict and its lines."""
-        return {"kind": "filter", "subject": self.filter, "claim": str(self.budget or ""), "found": ""}
-
     def to_dict(self) -> dict[str, Any]:
-        """Return what the result says as a flat dict of numbers and strings."""
-        names = ("filter", "sequences", "requests", "accepted", "seed")
-        budget = {"epsilon": self.budget.epsilon, "delta": self.budget.delta} if self.budget else {}
-        return {"verdict": self.verdict.value, **{name: getattr(self, name) for name in names}, **budget}
-
-    def __repr__(self) -> str:
-        return f"<FilterResult {self.filter}: {self.verdict.value}, {counted(self.sequences, 'sequence')}>"
+        budget = {} if self.budget is None else {"epsilon": self.budget.epsilon, "delta": self.budget.delta}
+        return Result.to_dict(self) | budget
 
 
 def check_filter(

@@ -20,7 +20,7 @@ from typing import Any, Literal, Self, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import log_ndtr, ndtr, ndtri
+import scipy
 
 from ..errors import ClaimError
 from ..printing import rounded_down, shorten
@@ -512,8 +512,8 @@ def _tight_mu(epsilon: float, delta: float) -> float:
 
     def excess(log_mu: float) -> float:
         mu = math.exp(log_mu)
-        far = float(log_ndtr(-mu / 2 - epsilon / mu)) + epsilon
-        return float(ndtr(mu / 2 - epsilon / mu)) - math.exp(min(far, 0.0)) - delta
+        far = float(scipy.special.log_ndtr(-mu / 2 - epsilon / mu)) + epsilon
+        return float(scipy.special.ndtr(mu / 2 - epsilon / mu)) - math.exp(min(far, 0.0)) - delta
 
     if epsilon > _LARGEST:
         return math.sqrt(2.0 * epsilon)
@@ -558,7 +558,7 @@ class GaussianDP(ParametricClaim):
 
     def _boundary(self, q: Array, q_complement: Array) -> tuple[Array, Array]:
         z = _quantile(q, q_complement) + self.mu
-        return ndtr(z), ndtr(-z)
+        return scipy.special.ndtr(z), scipy.special.ndtr(-z)
 
     def _parameter_of(self, p: Array, p_complement: Array, q: Array, q_complement: Array) -> Array:
         return _quantile(p, p_complement) - _quantile(q, q_complement)
@@ -566,7 +566,7 @@ class GaussianDP(ParametricClaim):
 
 def _quantile(q: Array, rest: Array) -> Array:
     """Return Φ⁻¹(q), computed from the smaller of q and 1 − q."""
-    return np.where(q < rest, ndtri(np.minimum(q, 0.5)), -ndtri(np.minimum(rest, 0.5)))
+    return np.where(q < rest, scipy.special.ndtri(np.minimum(q, 0.5)), -scipy.special.ndtri(np.minimum(rest, 0.5)))
 
 
 # Claims for datasets further apart than neighbours: composed boundaries, or functions of the distance.

@@ -331,8 +331,8 @@ def _leaves(key: Any) -> list[Any]:
     """Return the entries in the key of a row, those of a dictionary by name; missing ones are all the same."""
     if is_missing(key) or key is UNKNOWN:
         return [UNKNOWN]
-    if isinstance(key, frozenset) and all(isinstance(part, tuple) and len(part) == 2 for part in key):
-        key = tuple(part for _, part in sorted(key, key=lambda entry: (len(str(entry[0])), str(entry[0]))))  # 2 < 10
+    if isinstance(key, tuple) and key[:1] == (dict,):
+        key = tuple(part for _, part in sorted(key[1], key=lambda entry: (len(str(entry[0])), str(entry[0]))))  # 2 < 10
     return [leaf for part in key for leaf in _leaves(part)] if isinstance(key, tuple) else [key]
 
 

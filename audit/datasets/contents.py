@@ -10,27 +10,38 @@ Proof: docs/proofs/replay.md
 
 from __future__ import annotations
 
-import array
 import copy
 import enum
 import hashlib
+import marshal
 import math
+import pathlib
 import struct
-from collections import Counter, deque
+from collections import ChainMap, Counter, UserDict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, is_dataclass, replace
-from datetime import date, time, timedelta
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from itertools import chain
 from operator import itemgetter
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from ..events.named_parts import EXACT, column_of, is_tensor, marks_of_tensor, numpy_of, outcome_key
-from .rows import PLAIN, collected, columns_by_name, is_frame_of_columns, is_graph, is_of_pandas, parts_of_pandas
+from ..events.named_parts import EXACT, SEQUENCES, STATED, column_of, is_tensor, marks_of_tensor, numpy_of, outcome_key
+from .rows import (
+    PLAIN,
+    collected,
+    columns_by_name,
+    is_frame_of_columns,
+    is_graph,
+    is_of_pandas,
+    parts_of_graph,
+    parts_of_pandas,
+)
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -38,7 +49,11 @@ _DEEPEST = 60  # levels of nested objects that are read
 _IDENTITY: Any = object.__eq__
 _LEAVES = (complex, Decimal, Fraction, date, time, timedelta)  # equal ones may show other digits, zeros or time zones
 _WITH_A_VALUE = (int, float, str, bytes)  # plus any attributes
-_BUILTIN = frozenset({list, tuple, dict, set, frozenset, np.ndarray})  # which hold nothing beside what they show
+_ORDERED: tuple[Any, ...] = (*SEQUENCES, bytearray)
+_BUILTIN = frozenset(  # which hold nothing beside what they show
+    {*_ORDERED, dict, set, frozenset, np.ndarray, np.ma.MaskedArray, UserDict, ChainMap, MappingProxyType}
+)
+_SHOWN = STATED - PLAIN - {float} | {datetime, pathlib.PosixPath}  # whose repr shows all
 _OF_PANDAS = frozenset({"NAType", "NaTType", "Timestamp", "Timedelta"})  # immutable items of its columns
 _NUMBERS_AND_PLAIN = PLAIN | {float}
 
@@ -122,6 +137,11 @@ class _Reader:
             return kind, value
         if kind is float:  # the hexadecimal text of NaN equals itself
             return kind, value.hex()
+        if self.numbers is not None and (kind is Fraction or (kind is Decimal and value.is_finite())):
+            self.numbers.append(value)
+            return kind, value.as_tuple().exponent if kind is Decimal else None
+        if kind in _SHOWN:
+            return kind, repr(value)
         if isinstance(value, np.generic):
             return kind, self._of_array(np.asarray(value), depth)
         if isinstance(value, (type, enum.Enum)):
@@ -164,7 +184,7 @@ class _Reader:
         return value.shape, value.dtype
 
     def _of_collection(self, value: Any, depth: int) -> Any:
-        if isinstance(value, (list, tuple, deque, bytearray, array.array)):
+        if isinstance(value, _ORDERED):
             beside = getattr(value, "typecode", None), getattr(value, "maxlen", None)
             return *beside, self._of_items(list(value), depth)
         if isinstance(value, Mapping):
@@ -174,7 +194,7 @@ class _Reader:
         if isinstance(value, (set, frozenset)):
             zeros = frozenset(repr(each) for each in value if isinstance(each, (float, np.floating)) and each == 0.0)
             return frozenset(value), Counter(map(type, value)), zeros
-        if isinstance(value, (range, slice)):  # equal to some that show other arguments
+        if isinstance(value, slice):
             return self._label(list(value.__reduce__()[1]), depth)
         return None
 
@@ -182,14 +202,10 @@ class _Reader:
         kinds = set(map(type, items))
         rows: Any = None
         if self.numbers is None:
-            if kinds == {float}:
-                return len(items), _digest(np.array(items))
+            if kinds <= _NUMBERS_AND_PLAIN:  # in version 2, equal items have equal bytes
+                return hashlib.sha256(marshal.dumps(items, 2)).digest()
             if all(kind in PLAIN or kind.__name__ in _OF_PANDAS for kind in kinds):
-                return tuple(items), tuple(map(type, items)) if len(kinds) > 1 else kinds
-            if kinds <= _NUMBERS_AND_PLAIN:
-                numbers = [item for item in items if type(item) is float]
-                others = tuple(item for item in items if type(item) is not float)
-                return tuple(map(type, items)), _digest(np.array(numbers)), others
+                return tuple(items), tuple(map(type, items))
             rows = self._of_rows(items, kinds, depth)
         return [self.content(item, depth + 1) for item in items] if rows is None else rows
 
@@ -214,8 +230,7 @@ class _Reader:
         labels: list[Any] = []
         values: list[Any] = []
         if is_graph(value) and not self.is_strict:  # else it may have attributes beside what is read
-            edges = value.edges(data=True, keys=True) if value.is_multigraph() else value.edges(data=True)
-            labels = [list(value.nodes(data=True)), list(edges), getattr(value, "graph", None)]
+            labels = parts_of_graph(value)
         elif hasattr(value, "iloc") or (is_of_pandas(value) and hasattr(value, "names")):
             labels, values = parts_of_pandas(value)
         elif is_frame_of_columns(value) or hasattr(value, "null_count"):
@@ -335,7 +350,7 @@ def same_form(first: Any, second: Any) -> bool:
 def numbers_of(output: Any) -> Floats | None:
     """Return the numbers of an output in a row; None if a part has no form, or a number is too large for a double."""
     read = _form_and_numbers(output)
-    if read is None or any(isinstance(number, int) and abs(number) > EXACT for number in read[1]):
+    if read is None or any(type(number) is not float and abs(number) > EXACT for number in read[1]):
         return None
     return np.array(read[1], dtype=np.float64)
 

@@ -6,17 +6,18 @@ remaining rows are counted one by one.
 
 from __future__ import annotations
 
+import math
 import numbers
 import operator
 from collections import Counter
 from collections.abc import Callable, Sequence
-from decimal import Decimal
 from typing import Any
 
 import numpy as np
 
 from ..errors import DatasetError
-from ..events.named_parts import column_of, is_foreign_array, numpy_of
+from ..events.named_parts import SEQUENCES, column_of, entries_of, is_foreign_array, numpy_of, outcome_key
+from ..events.records import common
 
 _BY_VALUE = "biufmMSU"  # kinds of arrays whose elements numpy compares by value
 PLAIN = frozenset({int, bool, str, bytes, type(None)})
@@ -48,6 +49,12 @@ def row_keys(dataset: Any) -> list[Any]:
 def is_graph(dataset: Any) -> bool:
     """Return whether the dataset is a graph of networkx or similar, without importing networkx."""
     return hasattr(dataset, "number_of_nodes") and hasattr(dataset, "number_of_edges")
+
+
+def parts_of_graph(graph: Any) -> list[Any]:
+    """Return the nodes, edges and attributes of a graph."""
+    edges = graph.edges(data=True, keys=True) if graph.is_multigraph() else graph.edges(data=True)
+    return [list(graph.nodes(data=True)), list(edges), getattr(graph, "graph", None)]
 
 
 def columns_by_name(dataset: Any) -> dict[Any, Any] | None:
@@ -284,7 +291,7 @@ def symmetric_difference(a: Counter[Any], b: Counter[Any]) -> Counter[Any]:
     return (a - b) + (b - a)
 
 
-UNKNOWN = ("NaN", "row")
+UNKNOWN = outcome_key(math.nan)
 """The key of NaN."""
 
 
@@ -299,18 +306,19 @@ def is_missing(cell: Any) -> bool:
 
 def row_key(row: Any) -> Any:
     """Return what is equal for equal rows or cells, NaN included, and hashable."""
+    kind = type(row)
+    if kind in PLAIN or kind is float:
+        return row if row == row else UNKNOWN
     if isinstance(row, np.ndarray):
         row = row.tolist()
-    elif isinstance(row, np.generic):
-        row = row.item()
-    if isinstance(row, (list, tuple)):
-        return tuple(row_key(part) for part in row)
-    if isinstance(row, dict):
-        return frozenset((key, row_key(value)) for key, value in row.items())
+    elif isinstance(row, (np.generic, bytearray)):
+        row = common(row)
+    if isinstance(row, SEQUENCES):
+        return tuple(map(row_key, row))
     if isinstance(row, (set, frozenset)):
-        return frozenset(row_key(part) for part in row)
-    if isinstance(row, (float, complex, Decimal, np.floating, np.complexfloating)) and row != row:
-        return UNKNOWN
+        return frozenset(map(row_key, row))
+    if (entries := row.items() if kind is dict else entries_of(row)) is not None:
+        return dict, frozenset((key, row_key(part)) for key, part in entries)
     try:
         hash(row)
     except TypeError:
@@ -318,7 +326,7 @@ def row_key(row: Any) -> Any:
             f"a row of type {type(row).__name__} cannot be compared by value; use tuples, dicts, sets or scalars.",
             type=type(row).__name__,
         ) from None
-    return row
+    return outcome_key(row)
 
 
 def _columns(x: Any, y: Any) -> list[tuple[Any, Any]]:

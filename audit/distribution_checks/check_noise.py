@@ -19,8 +19,7 @@ from ..clock import now
 from ..errors import DatasetError, MechanismError, OptionError
 from ..events.outputs import Outputs, Raised, as_numbers, as_vectors, merge, outcome_list, outcome_words, vector_width
 from ..floating_point_errors import with_own_arithmetic
-from ..health.dataset_checks import take_snapshot
-from ..health.findings import Finding, HealthCheck, checks_to_ignore
+from ..health.findings import Finding, HealthCheck, checks_to_ignore, take_snapshot
 from ..health.run_independence import examine_draws, examine_in_order
 from ..known_options import with_known_options
 from ..options import Progress, checked_seed

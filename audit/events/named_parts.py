@@ -11,6 +11,7 @@ would reproduce the order of the runs, and a check would flag independent runs.
 
 from __future__ import annotations
 
+import array
 import dataclasses
 import datetime
 import enum
@@ -19,13 +20,14 @@ import ipaddress
 import numbers
 import pathlib
 import uuid
-from collections import Counter, OrderedDict
-from collections.abc import AsyncIterator, Awaitable, Coroutine, Hashable, Iterable, Iterator, MappingView
+from collections import Counter, OrderedDict, UserList, deque
+from collections.abc import AsyncIterator, Awaitable, Coroutine, Hashable, Iterable, Iterator, Mapping, MappingView
 from dataclasses import dataclass, fields, is_dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property, lru_cache, partial
-from types import BuiltinFunctionType, FunctionType, MethodType
+from itertools import chain
+from types import BuiltinFunctionType, FunctionType, MethodType, SimpleNamespace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -39,14 +41,23 @@ EXACT = 1 << 53
 
 # Classes whose objects compare in a way of their own, so that their parts may say more than their equality.
 
-_BASES: tuple[Any, ...] = (str, bytes, int, float, Decimal, Fraction, tuple, list, dict, set, frozenset)
+SEQUENCES: tuple[Any, ...] = (tuple, list, deque, array.array, UserList)
+"""Collections whose items have an order."""
+_BASES: tuple[Any, ...] = (
+    str, bytes, bytearray, int, float, Decimal, Fraction, *SEQUENCES, dict, set, frozenset, Mapping
+)  # fmt: skip
 _READ: tuple[Any, ...] = (OrderedDict, Counter)  # classes of dictionaries that are read as such
 
 
 def has_own_equality(value: Any) -> bool:
     """Whether a value is of a subclass of a number, a text or a collection that compares in another way."""
     kind: Any = type(value)
-    if kind.__module__ in ("builtins", "numpy") or issubclass(kind, np.generic):
+    return kind.__module__ not in ("builtins", "numpy") and _has_own_equality(kind)
+
+
+@lru_cache(maxsize=1_000)
+def _has_own_equality(kind: Any) -> bool:
+    if issubclass(kind, np.generic):
         return False
     base = next((base for base in _BASES if issubclass(kind, base)), None)
     return base is not None and not any(compares_as(kind, known) for known in (base, *_READ))
@@ -103,74 +114,59 @@ def compares_as(kind: Any, base: Any) -> bool:
 # Objects of unknown types have none: their `repr` may say more than their equality compares, or nothing of it, and
 # their hash may differ between processes.
 
-_STATED = frozenset(
-    {datetime.date, datetime.timedelta, uuid.UUID, ipaddress.IPv4Address, ipaddress.IPv6Address}
-    | {pathlib.PurePosixPath, pathlib.PosixPath}
+STATED = frozenset(
+    {str, bytes, int, float, type(None), Decimal, Fraction, range, uuid.UUID, pathlib.PurePosixPath}
+    | {datetime.date, datetime.time, datetime.timedelta, ipaddress.IPv4Address, ipaddress.IPv6Address}
 )
-"""Types whose instances have equal `str` exactly if they are equal."""
+"""Types whose canonical values have equal texts exactly if they are equal."""
+
+
+def is_stated(value: Any) -> bool:
+    """Whether a canonical value, with all its parts, has a text that is equal exactly for equal values."""
+    kind = type(value)
+    if kind is datetime.datetime:  # one beyond the calendar in UTC has another time zone
+        return value.tzinfo is None or value.tzinfo is datetime.UTC
+    if kind in NESTED:
+        return all(map(is_stated, parts_in(value)))
+    return kind in STATED or (isinstance(value, enum.Enum) and compares_by_identity(kind))
 
 
 def equal_text(leaf: Any) -> str | None:
     """Return the text of a leaf, bytes as Latin-1; None for a number, None, and an object without a text."""
-    return None if leaf is None or isinstance(leaf, numbers.Number) else _text(leaf)
-
-
-def _text(value: Any) -> str | None:
-    kind = type(value)
-    if isinstance(value, str):
-        return str.__str__(value)
-    if isinstance(value, enum.Enum) and compares_by_identity(kind):
-        return f"{kind.__qualname__}.{value.name}"
-    if kind is bytes:
-        return str(value, "latin-1")
-    if value is None or kind in _STATED:
-        return str(value)
-    if kind is datetime.datetime:  # of a plain output; one beyond the calendar in UTC has another time zone
-        return str(value) if value.tzinfo is None or value.tzinfo is datetime.UTC else None
-    if isinstance(value, numbers.Real | Decimal):
-        return _text_of_number(value)
-    if isinstance(value, tuple):
-        return _joined([_text(part) for part in value], "()")
-    if kind is frozenset:
-        parts = [_text(part) for part in value]
-        return None if None in parts else _joined(sorted(part for part in parts if part is not None), "{}")
-    if is_dataclass(value) and not compares_by_identity(kind) and (fields := compared_fields(kind)) is not None:
-        return _joined([_text(getattr(value, field.name)) for field in fields], "()")
-    return None
-
-
-def _joined(parts: list[str | None] | list[str], around: str) -> str | None:
-    told = [part for part in parts if part is not None]
-    return f"{around[0]}{', '.join(told)}{around[1]}" if len(told) == len(parts) else None
-
-
-def _text_of_number(number: Any) -> str:
-    """The same for equal numbers, such as 1, 1.0 and True."""
-    try:
-        return str(int(number)) if number == int(number) else repr(float(number))
-    except (ValueError, OverflowError, ArithmeticError):  # no number, infinite, or of thousands of digits
-        if isinstance(number, numbers.Rational):
-            return f"{number.numerator:x}/{number.denominator:x}"
-        return "nan" if number != number else repr(float(number))
-
-
-# Types whose `repr` shows exactly what their equality compares.
-_PRINTED = frozenset(
-    {str, bytes, bool, int, float, complex, type(None), Decimal, Fraction, range}
-    | {datetime.date, datetime.datetime, datetime.time, datetime.timedelta}
-)
-_SAFE = _PRINTED - {int, bool, float, Fraction}  # types whose repr is the same exactly for equal values
+    kind = type(leaf)
+    if isinstance(leaf, str):
+        return str.__str__(leaf)
+    if leaf is None or kind is tuple or kind is Dictionary or isinstance(leaf, numbers.Number) or not is_stated(leaf):
+        return None
+    if kind is frozenset or isinstance(leaf, enum.Enum):
+        return printed(leaf)
+    return str(leaf, "latin-1") if kind is bytes else str(leaf)
 
 
 def printed(value: Any) -> str:
     """Return the repr, with the elements of sets in an order that is the same in every process."""
-    if isinstance(value, frozenset):
-        return f"{{{', '.join(sorted(map(printed, value)))}}}"
-    if type(value) is tuple:
-        return f"({', '.join(map(printed, value))}{',' * (len(value) == 1)})"
-    if is_dataclass(value) and hasattr(type(value).__repr__, "__wrapped__"):  # a repr written by `dataclass`
-        shown = (f"{field.name}={printed(getattr(value, field.name))}" for field in fields(value) if field.repr)
-        return f"{type(value).__qualname__}({', '.join(shown)})"
+    try:
+        return _printed(value)
+    except RecursionError:  # a list that contains itself
+        return _repr(value)
+
+
+def _printed(value: Any) -> str:
+    kind: Any = type(value)
+    if kind in STATED:
+        return _repr(value)
+    if isinstance(value, set | frozenset):
+        return f"{{{', '.join(sorted(map(_printed, value)))}}}"
+    if (kind is tuple or kind is list) and not _SAFE.issuperset(map(type, value)):
+        text = ", ".join(map(_printed, value))
+        return f"[{text}]" if kind is list else f"({text}{',' * (len(value) == 1)})"
+    if kind is dict:
+        return f"{{{', '.join(f'{_printed(key)}: {_printed(part)}' for key, part in value.items())}}}"
+    if isinstance(value, enum.Enum) and kind is not Mark and compares_by_identity(kind):
+        return f"{kind.__qualname__}.{value.name}"
+    if is_dataclass(value) and hasattr(kind.__repr__, "__wrapped__"):  # a repr written by `dataclass`
+        shown = (f"{field.name}={_printed(getattr(value, field.name))}" for field in fields(value) if field.repr)
+        return f"{kind.__qualname__}({', '.join(shown)})"
     return _repr(value)
 
 
@@ -180,6 +176,9 @@ def _repr(value: Any) -> str:
         return repr(value)
     except Exception:  # a user's __repr__ may raise anything
         return hex(value) if isinstance(value, int) else f"<{type(value).__qualname__}, whose repr raises>"
+
+
+_SAFE = STATED - {int, float, Fraction} | {datetime.datetime}  # types whose repr is the same exactly for equal values
 
 
 def outcome_text(output: Any) -> str:
@@ -193,7 +192,7 @@ def outcome_text(output: Any) -> str:
         return repr(output + 0.0)  # without a sign of zero
     if kind is int or kind is bool:
         return _number_text(output)
-    if kind in _PRINTED:
+    if kind in STATED or kind is datetime.datetime:
         return _repr(output)
     if kind is tuple and _SAFE.issuperset(map(type, output)):
         return repr(output)
@@ -299,6 +298,25 @@ def _place(key: Any) -> tuple[int, float, int, str]:
     return 1, 0.0, 0, outcome_text(key)
 
 
+@dataclass(frozen=True, slots=True)
+class Again:
+    """A label that came before among the labels of the same frame or column."""
+
+    label: Any
+    time: int
+
+
+# A plain output is a leaf, or one of these with plain outputs in it; keys and members of sets are canonical.
+NESTED = frozenset({tuple, frozenset, Dictionary, Again})
+
+
+def parts_in(value: Any) -> Iterable[Any]:
+    """Return the parts of a nested plain output, and its keys."""
+    if type(value) is Dictionary:
+        return chain.from_iterable(value.entries)
+    return (value.label,) if type(value) is Again else value
+
+
 _OWN_KEYS = frozenset({str, int, bool, bytes, type(None)})  # types of most outputs, which are their own keys
 
 
@@ -313,7 +331,7 @@ def outcome_key(output: Any) -> Any:
         return output if _OWN_KEYS.issuperset(map(type, output)) else tuple(map(outcome_key, output))
     if isinstance(output, np.generic):
         output = output.item()
-    if isinstance(output, (float, Decimal)):
+    if isinstance(output, (float, complex, Decimal)):
         return _NAN if (output.is_nan() if isinstance(output, Decimal) else output != output) else output
     if kind is frozenset:
         return output if _OWN_KEYS.issuperset(map(type, output)) else frozenset(map(outcome_key, output))
@@ -436,14 +454,6 @@ class Part:
     value: Any
 
 
-@dataclass(frozen=True, slots=True)
-class Again:
-    """A label that came before among the labels of the same frame or column."""
-
-    label: Any
-    time: int
-
-
 def entries_of(output: Any) -> Entries | None:
     """Return the entries of an output with named parts, one level deep; None for any other output.
 
@@ -461,6 +471,8 @@ def entries_of(output: Any) -> Entries | None:
         return [(Mark.CLASS, class_name(kind)), *compared]
     if isinstance(output, dict):
         return list(output.items())
+    if kind is SimpleNamespace:
+        return [(Mark.CLASS, class_name(kind)), *vars(output).items()]
     if kind is Dictionary:
         return list(output.entries)
     if isinstance(output, (np.void, np.ndarray)):
@@ -473,7 +485,9 @@ def entries_of(output: Any) -> Entries | None:
         ]
     if is_table(output):
         return _entries_of_table(output)
-    return _entries_of_column(output) if is_column(output) else None
+    if is_column(output):
+        return _entries_of_column(output)
+    return list(output.items()) if isinstance(output, Mapping) else None
 
 
 def parts_of(output: Any) -> Entries | None:
@@ -482,12 +496,13 @@ def parts_of(output: Any) -> Entries | None:
         fields: Any = getattr(type(output), "_fields", None)
         return None if fields is None else list(zip(fields, output, strict=True))
     entries = entries_of(output)
-    return None if entries is None else [(key, part) for key, part in entries if not isinstance(key, Mark)]
+    parts = [(key, part) for key, part in entries or () if not isinstance(key, Mark)]
+    return None if entries is None or (not parts and is_column(output)) else parts
 
 
 def without_class(output: Any) -> Any:
     """Return a labelled column, or a row of a frame or an array, as the dictionary of its labels in any order."""
-    if isinstance(output, dict | tuple) or _fields_of(type(output)) is not None:
+    if isinstance(output, Mapping | tuple) or _fields_of(type(output)) is not None:
         return output
     entries = entries_of(output)
     return output if entries is None else Dictionary.of(each for each in entries if each[0] not in _WRITTEN)
@@ -638,7 +653,7 @@ def columns_of_block(raw: Any) -> Entries | None:
     if isinstance(raw, np.ndarray):
         names = raw.dtype.names
         return None if names is None else [(name, raw[name]) for name in names]
-    if isinstance(raw, dict):
+    if isinstance(raw, Mapping):
         return list(Dictionary.of(raw.items()).entries)
     if is_table(raw):
         return [*_labels_of(raw), *columns_of_table(raw)]

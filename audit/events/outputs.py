@@ -8,7 +8,6 @@ import numbers
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -25,7 +24,6 @@ from .named_parts import (
     as_dictionaries,
     columns_of_block,
     is_column,
-    is_enum,
     is_foreign_array,
     printed,
     refusal,
@@ -36,6 +34,7 @@ from .named_parts import (
 )
 from .named_parts import outcome_key as outcome_key
 from .records import Form, are_plain, plain_output
+from .records import is_real as is_real
 
 Outputs: TypeAlias = npt.NDArray[Any]
 """The outputs of one block: shape (runs,) numeric or of objects, or (runs, n_coords) numeric."""
@@ -168,12 +167,6 @@ def _number_type(values: list[Any]) -> type[Any] | None:
         return np.int64 if all(abs(value) < 2**62 for value in values) else None
     exact = all(abs(value) <= 2**53 for value in values if isinstance(value, int))
     return np.float64 if exact else None
-
-
-def is_real(output: Any) -> bool:
-    """Return whether an output is a real number, `Decimal` included."""
-    kind = type(output)
-    return kind is float or (kind is not str and not is_enum(kind) and isinstance(output, numbers.Real | Decimal))
 
 
 def number_of(output: Any) -> float:

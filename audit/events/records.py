@@ -8,18 +8,15 @@ from __future__ import annotations
 
 import copy
 import datetime
-import enum
 import functools
-import ipaddress
 import math
 import numbers
 import pathlib
 import re
-import uuid
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
+from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal, Inexact
 from fractions import Fraction
 from typing import Any
 
@@ -28,6 +25,9 @@ import numpy as np
 from ..errors import AuditError, MechanismError, described
 from .named_parts import (
     EXACT,
+    NESTED,
+    SEQUENCES,
+    STATED,
     Again,
     Dictionary,
     Mark,
@@ -36,16 +36,17 @@ from .named_parts import (
     column_of,
     columns_of_block,
     compares_as,
-    compares_by_identity,
     entries_of,
     has_own_equality,
     is_column,
     is_enum,
     is_foreign_array,
+    is_stated,
     label_text,
     names_of,
     numpy_of,
     outcome_key,
+    parts_in,
     printed,
     refusal,
     refuse_masked,
@@ -62,14 +63,8 @@ from .named_parts import (
 # by the integer that it equals, or else by the double.
 
 _EXPONENTS = 10_000  # of a decimal that is written as an integer
-_FINER = ("ns", "ps", "fs", "as")  # units of numpy that `datetime` does not have
-_MICROSECONDS = {"us": 1, "ms": 1_000, "s": 10**6, "m": 60 * 10**6, "h": 3_600 * 10**6, "D": 86_400 * 10**6}
-_EPOCH = datetime.datetime(1970, 1, 1)
-STATED = frozenset(
-    {str, bytes, int, float, type(None), Decimal, Fraction, range, Mark, uuid.UUID, pathlib.PurePosixPath}
-    | {datetime.date, datetime.time, datetime.timedelta, ipaddress.IPv4Address, ipaddress.IPv6Address}
-)
-"""Types whose canonical values have equal texts exactly if they are equal."""
+_ANY_DECIMAL = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN)  # rounds nothing
+_UNITS = ("us", "ns", "ps", "fs", "as")  # of numpy: that of `datetime`, and finer ones
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -91,19 +86,13 @@ class Foreign:
 def canonical(value: Any) -> Any:
     """Return what stands for all values that equal a plain output, such as 1 for 1.0 and True; NaN equals NaN."""
     kind = type(value)
-    if kind is str or value is None:
-        return value
     if kind is int or kind is bool or kind is float:
         return _number(value)
-    if kind is tuple:
-        return tuple(map(canonical, value))
-    if kind is frozenset:
-        return frozenset(map(canonical, value))
+    if kind is tuple or kind is frozenset:
+        return kind(map(canonical, value))
     if kind is Dictionary:
-        return Dictionary.of((key, canonical(part)) for key, part in value.entries)
-    if kind is Again:
-        return Again(canonical(value.label), value.time)
-    return value
+        return Dictionary(tuple([(key, canonical(part)) for key, part in value.entries]))
+    return Again(canonical(value.label), value.time) if kind is Again else value
 
 
 def is_whole(value: Any) -> bool:
@@ -113,23 +102,9 @@ def is_whole(value: Any) -> bool:
 
 def key_part(key: Any) -> str | Foreign:
     """Return what stands for a canonical key in a path: its text, if equal keys have equal texts."""
-    kind = type(key)
-    if kind is str:
+    if type(key) is str:
         return repr(key)
-    if isinstance(key, enum.Enum) and kind is not Mark and compares_by_identity(kind):
-        return f"{kind.__qualname__}.{key.name}"
-    return printed(key) if _is_stated(key) else Foreign(key)
-
-
-def _is_stated(key: Any) -> bool:
-    kind = type(key)
-    if kind is tuple or kind is frozenset:
-        return all(map(_is_stated, key))
-    if kind is Dictionary:
-        return all(_is_stated(own) and _is_stated(part) for own, part in key.entries)
-    if kind is datetime.datetime:
-        return key.tzinfo is None or key.tzinfo is datetime.UTC
-    return _is_stated(key.label) if kind is Again else kind in STATED
+    return printed(key) if is_stated(key) else Foreign(key)
 
 
 def _number(number: Any) -> Any:
@@ -146,35 +121,24 @@ def _number(number: Any) -> Any:
         return int(double) if double.is_integer() and abs(double) <= EXACT else double
     if isinstance(number, numbers.Integral):
         return int(number)
-    if isinstance(number, Decimal):
-        sign, digits, exponent = number.as_tuple()
-        return _without_zeros(sign, digits, int(exponent))
-    return _of_fraction(number) if isinstance(number, Fraction) else number
+    if isinstance(number, Fraction):
+        number = _decimal(number)
+    if not isinstance(number, Decimal):
+        return number
+    number = _ANY_DECIMAL.normalize(number)
+    return int(number) if 0 <= number.as_tuple().exponent <= _EXPONENTS else number
 
 
-def _without_zeros(sign: int, digits: tuple[int, ...], exponent: int) -> int | Decimal:
-    """Return a decimal without zeros at its end, or the integer that it is."""
-    while len(digits) > 1 and digits[-1] == 0:
-        digits, exponent = digits[:-1], exponent + 1
-    number = Decimal((sign, digits, exponent))
-    return int(number) if 0 <= exponent <= _EXPONENTS else number
-
-
-def _of_fraction(fraction: Fraction) -> int | Decimal | Fraction:
+def _decimal(fraction: Fraction) -> Decimal | Fraction:
     """Return the decimal that equals a fraction, if there is one."""
-    rest, places = fraction.denominator, 0
-    for factor in (2, 5):
-        times = 0
-        while rest % factor == 0:
-            rest, times = rest // factor, times + 1
-        places = max(places, times)
-    if rest != 1:
+    digits = fraction.numerator.bit_length() + fraction.denominator.bit_length()  # more than the decimal has
+    try:
+        return Context(prec=digits + 1, traps=[Inexact]).divide(Decimal(fraction.numerator), fraction.denominator)
+    except Inexact:
         return fraction
-    scaled = abs(fraction.numerator) * 10**places // fraction.denominator
-    return _without_zeros(int(fraction < 0), Decimal(scaled).as_tuple().digits, -places)
 
 
-def _common(value: Any) -> Any:
+def common(value: Any) -> Any:
     """Return a value in a common type if one equals it: a number, a text, a time, a path or a range."""
     if isinstance(value, np.datetime64 | np.timedelta64):
         return _ticks(value)
@@ -193,31 +157,21 @@ def _common(value: Any) -> Any:
 
 
 def _ticks(value: Any) -> Any:
-    """Return a time of numpy as one of Python; as a count with its unit if Python has no such time."""
+    """Return a time of numpy as one of Python; as a count with its unit if none of Python equals it."""
     if np.isnat(value):
         return Mark.NOT_A_TIME
-    is_span, (unit, step) = isinstance(value, np.timedelta64), np.datetime_data(value.dtype)
-    name = "timedelta64" if is_span else "datetime64"
+    kind, (unit, step) = type(value).__name__, np.datetime_data(value.dtype)
     count = int(value.astype(np.int64)) * step
-    if unit == "generic" or (is_span and unit in "YM"):
-        count, unit = (12 * count, "M") if unit == "Y" else (count, unit)
-        return _unit_count(name, unit, count)
-    if unit in "YM":
-        days = value.astype("datetime64[D]")
-        count, unit = int(days.astype(np.int64)), "D"
-    if unit in _FINER:
-        place = _FINER.index(unit)
-        while place >= 0 and count % 1_000 == 0:
-            place, count = place - 1, count // 1_000
-        if place >= 0:
-            return _unit_count(name, _FINER[place], count)
-        unit = "us"
-    count *= 7 * _MICROSECONDS["D"] if unit == "W" else _MICROSECONDS[unit]
-    try:
-        span = datetime.timedelta(microseconds=count)
-        return span if is_span else _moment(_EPOCH + span)
-    except OverflowError:
-        return _unit_count(name, "us", count)
+    if kind == "timedelta64" and unit in ("Y", "M", "generic"):
+        return _unit_count(kind, "M", 12 * count) if unit == "Y" else _unit_count(kind, unit, count)
+    for finer in _UNITS[: 1 + _UNITS.index(unit)] if unit in _UNITS else _UNITS[:1]:
+        ticks = value.astype(f"{kind}[{finer}]")
+        if ticks.astype(value.dtype) == value:  # nothing is lost, also by an overflow
+            found = ticks.item() if finer == "us" else int(ticks.astype(np.int64))
+            if isinstance(found, int):
+                return _unit_count(kind, finer, found)
+            return found if kind == "timedelta64" else _moment(found)
+    return _unit_count(kind, unit, count)
 
 
 def _unit_count(name: str, unit: str, count: int) -> Dictionary:
@@ -263,15 +217,13 @@ def _span(span: Any) -> Any:
 
 
 def _range(numbers_of: range) -> range:
-    start, step, size = numbers_of.start, numbers_of.step, len(numbers_of)
-    if size == 0:
-        return range(0)
-    return range(start, start + 1) if size == 1 else range(start, start + size * step, step)
+    start = numbers_of.start
+    return range(start, start + 1) if len(numbers_of) == 1 else numbers_of[:] if numbers_of else range(0)
 
 
 _CONVERT: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
     (str, str.__str__),
-    (bytes, bytes),
+    (bytes | bytearray, bytes),
     (bool, bool),
     (int, int),
     (float, float),
@@ -475,7 +427,7 @@ def _structure(value: Any, name: str, names: list[str], depth: int) -> Any:
     if entries and not any(is_nan(key) for key, _ in entries):
         if is_dictionary(value):
             entries = list(Dictionary.of(entries).entries)
-        are_counts = isinstance(value, Counter) and all(is_number(part) for _, part in entries)
+        are_counts = isinstance(value, Counter) and all(is_real(part) for _, part in entries)
         counts = [(Mark.COUNTS, None)] if are_counts else []
         return Dictionary((*counts, *_entries(entries, name, names, depth)))
     array = _plain_array(value) if depth > 0 else value
@@ -525,14 +477,14 @@ def is_nan(key: Any) -> bool:
 
 def is_dictionary(value: Any) -> bool:
     """Whether the value is a dictionary."""
-    return isinstance(value, dict) or type(value) is Dictionary
+    return isinstance(value, Mapping) or type(value) is Dictionary
 
 
 def _holds_numbers(value: Any, depth: int) -> bool:
     """Whether a dictionary holds nothing but numbers, in it, in arrays or in dictionaries in it."""
     if not is_dictionary(value):
         array = _plain_array(value)
-        return is_number(array) or is_array(array)
+        return is_real(array) or is_array(array)
     return depth <= _DEEPEST and all(_holds_numbers(part, depth + 1) for _, part in entries_of(value) or [])
 
 
@@ -543,9 +495,12 @@ def _plain_array(value: Any) -> Any:
     return value.item() if isinstance(value, np.ndarray) and value.ndim == 0 else value
 
 
-def is_number(value: Any) -> bool:
-    """Whether a value is a real number."""
-    return type(value) is float or (type(value) is not str and isinstance(value, numbers.Real | Decimal | np.bool_))
+def is_real(value: Any) -> bool:
+    """Whether a value is a real number, `Decimal` included."""
+    kind = type(value)
+    return kind is float or (
+        kind is not str and not is_enum(kind) and isinstance(value, numbers.Real | Decimal | np.bool_)
+    )
 
 
 def is_array(value: Any) -> bool:
@@ -557,7 +512,7 @@ def is_vector(value: Any) -> bool:
     """Whether a value is a vector of numbers."""
     if isinstance(value, np.ndarray):
         return value.ndim == 1 and is_array(value)
-    return type(value) in (list, tuple) and len(value) > 0 and all(map(is_number, value))
+    return type(value) in (list, tuple) and len(value) > 0 and all(map(is_real, value))
 
 
 def are_plain(outputs: Iterable[Any], kinds: frozenset[Any] = PLAIN) -> bool:
@@ -624,11 +579,11 @@ def _plain(output: Any, name: str, depth: int) -> Any:
             output = _items_of(output)
         if isinstance(output, (set, frozenset)):
             return frozenset(_key(part, name, depth) for part in output)
-        if isinstance(output, (list, tuple)):  # also named tuples, which are equal to tuples
+        if isinstance(output, SEQUENCES):  # also named tuples, which are equal to tuples
             return tuple(_plain(part, name, depth + 1) for part in output)
         if is_column(output) or is_foreign_array(output):
             return _plain(array_of(output, name, f"a {kind.__name__}"), name, depth + 1)
-    output = Foreign(output) if has_own_equality(output) else _common(output)  # of it only its equality is read
+    output = Foreign(output) if has_own_equality(output) else common(output)  # of it only its equality is read
     if type(output) is Foreign:
         return Foreign(_copied(output.value, name))
     return output if _is_fixed(type(output)) else _copied(output, name)
@@ -725,12 +680,9 @@ class HashCheck:
 def _unknown_in(output: Any) -> Iterator[Any]:
     """Yield the parts of a plain output that are objects of unknown classes."""
     kind = type(output)
-    if kind is tuple or kind is frozenset:
-        for part in output:
+    if kind in NESTED:
+        for part in parts_in(output):
             yield from () if type(part) in PLAIN else _unknown_in(part)
-    elif kind is Dictionary:
-        for entry in output.entries:
-            yield from _unknown_in(entry)
     elif kind is Foreign:
         yield output.value
     elif not (_is_fixed(kind) or is_enum(kind)):

@@ -35,7 +35,7 @@ from ..progress import Meter
 from .exact_result import INTERRUPTED, ExactDistribution, rounded_outward
 from .fingerprint import Fingerprint, World
 from .frames import READER, Unreadable
-from .sources import NOW, Source, Stop, active, drawing_from, is_tool, refuse_now
+from .sources import NOW, ForkingRandom, Source, Stop, active, drawing_from, is_executing, is_tool, refuse_now
 from .uniform import LIMITS, Refusal, Uniform
 
 
@@ -143,7 +143,7 @@ def call_here(function: Callable[..., Any], arguments: Sequence[Any], named: Map
 
 
 _OUTERMOST: Final = call_here.__code__
-_PASSING: Final = {Source.pick.__code__, Source.one.__code__, Source.among.__code__}
+_PASSING: Final = {each.__code__ for each in (Source.pick, Source.one, Source.among, ForkingRandom.random)}
 _NAMED_ELSEWHERE: Final = {"values", "weights", "found", "place", "signs", "parts", "answer"}  # locals of tools
 _SUSPENDS: Final = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
@@ -455,6 +455,8 @@ class Helpers:
             function.__code__, function.__kwdefaults__ = code, named
 
     def _call(self, clone: types.FunctionType, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        if not is_executing():  # for example another thread, whose draws are refused
+            return clone(*args, **named)
         source: Any = active()
         source.n_calls += 1
         known = source.expected[source.place] if source.place < len(source.prefix) else None

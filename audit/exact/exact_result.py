@@ -5,7 +5,6 @@ Proof: docs/proofs/exact.md
 
 from __future__ import annotations
 
-import enum
 import itertools
 import math
 from collections.abc import Mapping
@@ -13,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 
@@ -25,11 +24,16 @@ from ..printing import counted, rounded_down, rounded_up, shorten
 from ..records.suite import ExactRow, ExactTable
 from ..results.audit_result import Pair
 from ..results.result import Result
+from ..results.verdict import ExactVerdict
 from .uniform import LIMITS
 
 INTERRUPTED: Final = "it was interrupted"
 _DIGITS: Final = Context(prec=60)
-_NUMBERS: Final = ("remainder", "error", "n_executions", "n_states", "seconds")
+_OF_SIDES: Final = [
+    f"{side}.{name}"
+    for side in ("on_x", "on_y")
+    for name in ("remainder", "error", "n_executions", "n_states", "seconds")
+]
 
 
 class Interval(NamedTuple):
@@ -37,14 +41,6 @@ class Interval(NamedTuple):
 
     lower: float
     upper: float
-
-
-class ExactVerdict(enum.Enum):
-    """Verdict of an exact audit; it holds for this pair and for ideal coins."""
-
-    VERIFIED = "verified"
-    REFUTED = "refuted"
-    UNDETERMINED = "undetermined"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +95,7 @@ class ExactDistribution:
         return "\n".join([*lines, *more, f"remainder  {rounded_up(self.remainder, 3):.3g}"])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ExactResult(Result):
     """The exact audit of a claim on a pair of datasets, or on all pairs of a finite domain.
 
@@ -125,6 +121,9 @@ class ExactResult(Result):
         Pairs that were audited, and pairs of the domain that the budget left out.
     """
 
+    kind: ClassVar = "exact"
+    _limit_fields: ClassVar = ("excess.lower", "excess.upper")
+    _dict_fields: ClassVar = ("mechanism", "excess.lower", "excess.upper", "n_pairs", "untried", *_OF_SIDES)
     mechanism: str
     claim: Claim
     claim_source: str = ""
@@ -242,22 +241,8 @@ class ExactResult(Result):
         reasons = dict.fromkeys(reason for side in sides for reason in side.not_merged)
         return (*lines, *(f"some states were not merged: {reason}" for reason in list(reasons)[:2]))
 
-    @property
-    def _limits(self) -> tuple[float, float]:
-        return self.excess
-
-    def numbers(self) -> dict[str, Any]:
-        """Return what the result says as a flat dict of numbers and strings."""
-        sides = {"x": self.on_x, "y": self.on_y}
-        of_sides = {f"{name}_{side}": getattr(held, name) for side, held in sides.items() for name in _NUMBERS}
-        excess = {"excess_lower": self.excess.lower, "excess_upper": self.excess.upper}
-        of_pairs = {"pairs": self.n_pairs, "untried": self.untried}
-        return {"mechanism": self.mechanism, "claim": str(self.claim), "verdict": self.verdict.value} | (
-            excess | of_pairs | of_sides
-        )
-
-    def in_suite(self) -> dict[str, Any]:
-        """Return what a suite keeps of the audit: its table, and both ends of δ(ε) up to twice the claim's ε."""
+    def tabulated(self) -> ExactTable:
+        """Return the outputs with the largest losses, and both ends of δ(ε) up to twice the claim's ε."""
         claimed, losses = _lines(self.claim) or [], self.losses()
         most = max((epsilon for epsilon, _ in claimed), default=0.0)
         finite = [loss for *_, loss in losses if math.isfinite(loss)]
@@ -265,10 +250,12 @@ class ExactResult(Result):
         shown = losses[: LIMITS.shown]
         rows = tuple(ExactRow(output=shorten(output), x=p, y=q, loss=loss) for output, p, q, loss in shown)
         curve = ((end * number / 32, *self.delta(end * number / 32)) for number in range(33))
-        table = ExactTable(rows=rows, n_outputs=len(losses), curve=tuple(curve), at_claim=tuple(claimed))
+        return ExactTable(rows=rows, n_outputs=len(losses), curve=tuple(curve), at_claim=tuple(claimed))
+
+    @property
+    def measured(self) -> str:
         low, high, of = self._rounded_excess
-        found = f"excess {of} between {low} and {high}"
-        return {"kind": "exact", "subject": self.mechanism, "claim": str(self.claim), "found": found, "exact": table}
+        return f"excess {of} between {low} and {high}"
 
 
 def _named(output: Any) -> str:

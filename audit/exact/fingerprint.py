@@ -50,7 +50,7 @@ _REFLECTION: Final = {
     "gi_frame", "is_", "is_not", "__globals__", "__code__", "__closure__", "__builtins__", "__subclasses__", "settrace",
     "setprofile", "simplefilter", "filterwarnings", "__weakref__", "__defaults__", "__kwdefaults__", "builtins",
     "getouterframes", "getinnerframes", "environ", "getenv", "putenv", "setrecursionlimit", "__annotations__",
-    "__del__", "register", "set_printoptions", "printoptions",
+    "__del__", "register", "set_printoptions", "printoptions", "__annotate__",
 }  # fmt: skip
 _ASSIGNED: Final = {"__dict__", "__class__", "__name__", "__qualname__", "__doc__", "__module__", "__bases__"}
 _REFLECTING_BUILTINS: Final = {"id", "hash", "open", "breakpoint", "memoryview"}
@@ -58,7 +58,7 @@ _REFLECTING_BUILTINS: Final = {"id", "hash", "open", "breakpoint", "memoryview"}
 `_ASSIGNED` only where they are assigned."""
 _NOT_STATE: Final = {
     "__dict__", "__weakref__", "__annotations__", "__dataclass_fields__", "_abc_impl", "__orig_bases__",
-    "__parameters__", "__type_params__",
+    "__parameters__", "__type_params__", "__annotate_func__", "__annotations_cache__",
 }  # fmt: skip
 """Attributes of classes that only reflection reads, and that C code implements."""
 _HIDING: Final = {"_contextvars", "_queue", "_hashlib"}
@@ -422,7 +422,7 @@ class World:
         self.by_identity = False
         self._stand_in = stand_in
         self._reader = Fingerprint()
-        self._undo: list[tuple[Callable[[Any, Sequence[Any]], Any], Any, Sequence[Any]]] = []
+        self._undo = contextlib.ExitStack()
         self._watches: list[_Watch] = []
         self._kept: list[Any] = []
         self._spaces: dict[int, dict[str, Any]] = {}  # the global names of modules
@@ -431,17 +431,19 @@ class World:
         self._stored: set[str] = set()
         self._waiting: list[Any] = list(roots)
         known: dict[int, set[str]] = collections.defaultdict(set)
-        while self._waiting:
+        with self._undo:  # so that what is raised here leaves no stand-ins in objects that outlive the audit
             while self._waiting:
-                self._explore(self._waiting.pop())
-            for place, space in self._spaces.items():
-                new = (self._names_in(space) & space.keys()) - known[place]
-                known[place] |= new
-                self._waiting += [stand_in(space[name]) for name in new]
-        for space in self._spaces.values():
-            self._watch(space, _of_names(sorted(self._names_in(space))))
-        self._watches.append(_Watch(warnings, _of_libraries(), ()))
-        self._watches = [each._replace(first=each.method.read(self._reader, each.owner)) for each in self._watches]
+                while self._waiting:
+                    self._explore(self._waiting.pop())
+                for place, space in self._spaces.items():
+                    new = (self._names_in(space) & space.keys()) - known[place]
+                    known[place] |= new
+                    self._waiting += [stand_in(space[name]) for name in new]
+            for space in self._spaces.values():
+                self._watch(space, _of_names(sorted(self._names_in(space))))
+            self._watches.append(_Watch(warnings, _of_libraries(), ()))
+            self._watches = [each._replace(first=each.method.read(self._reader, each.owner)) for each in self._watches]
+            self._undo = self._undo.pop_all()
         if self._others and self.names & {"getattr", "setattr", "vars", "__dict__", "attrgetter"}:
             self.problems.append(f"the module {self._others[0]} may be read by names that are not in the code")
         if reflection := (self.names & _REFLECTION) | (self._stored & _ASSIGNED):
@@ -494,7 +496,7 @@ class World:
         instead = [self._stand_in(each) for each in found]
         replaced = [a for a, b in zip(found, instead, strict=True) if a is not b]
         if replaced and method.put not in (None, _keep):
-            self._undo.append((method.put, value, found))
+            self._undo.callback(method.put, value, found)
             method.put(value, instead)
         elif any(getattr(each, "__module__", "") != "math" for each in replaced):
             raise Refusal(f"holds a generator in a {kind.__qualname__}, where it cannot be replaced")
@@ -541,10 +543,8 @@ class World:
 
     def undo(self) -> None:
         """Put everything back as it was, with the generators."""
-        with contextlib.suppress(Refusal):  # it ended the audit before
+        with self._undo, contextlib.suppress(Refusal):  # it ended the audit before
             self.restore()
-        for put, value, found in reversed(self._undo):
-            put(value, found)
 
     def add_changes(self, print_: Fingerprint) -> None:
         """Append the tokens of all parts of the world that are not as they were."""
@@ -607,6 +607,8 @@ def _is_of_one_object(before: Sequence[dis.Instruction], module: Mapping[str, An
     """Whether the right operand of `is` is None, True, …, or a global object that is not a number or text."""
     names = [each.argval for each in itertools.takewhile(lambda each: each.opname == "LOAD_ATTR", reversed(before))]
     first = before[-1 - len(names)]
+    if first.opname == "LOAD_COMMON_CONSTANT":
+        return before[-2].opname == "COPY"  # from 3.14 on, `all(…)` of a generator asks whether `all` is the builtin
     if first.opname not in ("LOAD_CONST", "LOAD_GLOBAL"):
         return False
     is_constant, name = first.opname == "LOAD_CONST", first.argval

@@ -44,37 +44,52 @@ class Layout(NamedTuple):
 
     slots: int
     previous: int
-    owner: int
-    is_entry: int | None = None  # 3.11; later versions push a frame owned by C instead
+    is_entry: int | None = None  # 3.11; later versions push a frame of their own instead
+    top: int | None = None  # from 3.14 on: the address after the operand stack, whose entries have tags
 
 
-_LAYOUTS: Final = {(3, 11): Layout(72, 48, 69, 68), (3, 12): Layout(72, 8, 70), (3, 13): Layout(72, 8, 70)}
+_LAYOUTS: Final = {
+    (3, 11): Layout(72, 48, is_entry=68),
+    (3, 12): Layout(72, 8),
+    (3, 13): Layout(72, 8),
+    (3, 14): Layout(80, 8, top=64),
+    (3, 15): Layout(80, 8, top=64),
+}
+
+
+def _word(address: int) -> int:
+    return ctypes.c_size_t.from_address(address).value
 
 
 def _address(frame: types.FrameType) -> int:
-    return ctypes.c_size_t.from_address(id(frame) + 24).value
+    return _word(id(frame) + 24)
 
 
 def _slots(frame: types.FrameType, layout: Layout, count: int) -> list[Any]:
-    """Return the first raw entries of a frame's fast locals and operand stack."""
-    raw = (ctypes.py_object * count).from_address(_address(frame) + layout.slots)
+    """Return the first raw entries of a frame's fast locals and operand stack.
+
+    From 3.14 on, bit 0 says that an entry owns no reference, and both low bits that it is a number, of a place in the
+    code or in a list (pycore_stackref.h).
+    """
+    words = (ctypes.c_size_t * count).from_address(_address(frame) + layout.slots)[:]
     found: list[Any] = []
-    for index in range(count):
-        try:
-            found.append(raw[index])
-        except ValueError:  # a null pointer
+    for word in words:
+        if word & 3 == 2:
+            raise Unreadable(f"the stack of {frame.f_code.co_qualname} holds an entry that is not an object")
+        if word & ~1 == 0:
             found.append(NULL)
+        else:
+            found.append(word if word & 2 else ctypes.cast(word & ~1, ctypes.py_object).value)
     return found
 
 
-def _is_below_c(frame: types.FrameType, layout: Layout) -> bool:
-    """Whether C called this frame, so that the state of the C function between it and the next frame is hidden."""
-    address = _address(frame)
-    if layout.is_entry is not None:
-        return ctypes.c_bool.from_address(address + layout.is_entry).value
-    previous = ctypes.c_size_t.from_address(address + layout.previous).value
-    is_of_c = previous != 0 and ctypes.c_uint8.from_address(previous + layout.owner).value == 3
-    return is_of_c or previous == 0  # 3 is FRAME_OWNED_BY_CSTACK in pycore_frame.h
+def _is_below_c(frame: types.FrameType, callee: types.FrameType, layout: Layout) -> bool:
+    """Whether C called `callee`, or a frame of the interpreter's own did, whose state is hidden.
+
+    Such a frame holds the new object while `__init__` runs.
+    """
+    is_entry = layout.is_entry is not None and ctypes.c_bool.from_address(_address(callee) + layout.is_entry).value
+    return is_entry or _word(_address(callee) + layout.previous) != _address(frame)
 
 
 # Static analysis of a code object.
@@ -183,12 +198,17 @@ class FrameReader:
         instructions, depths, live, names = analysed(code)
         number = bisect.bisect_right(instructions, frame.f_lasti, key=lambda each: each.offset) - 1
         name, argument, depth = instructions[number].opname, instructions[number].arg or 0, depths[number]
-        if name not in _READABLE:
+        if name not in _READABLE or instructions[number].argrepr == "[]":  # an operator since 3.14
             raise Unreadable(f"{code.co_qualname} draws below {name}")
         if name == "CALL" and sys.version_info < (3, 12):  # the PRECALL before it has counted its arguments
             depth += argument
         is_call = name in ("CALL", "PRECALL")
         keep = depth - (argument + 2 if is_call else 1 - dis.stack_effect(instructions[number].opcode, argument))
+        is_below_c, address = _is_below_c(frame, callee, layout), _address(frame)
+        height = 8 * (len(names) + (depth if is_below_c else keep))  # C leaves its operands on the stack
+        is_known = layout.top is None or _word(address + layout.top) == address + layout.slots + height
+        if not is_known or (name not in _CALLS and not is_below_c):
+            raise Unreadable(f"{code.co_qualname} draws below {name} in an unknown way")
         slots = _slots(frame, layout, len(names) + keep)
         roots, rest = [code, number, *slots[len(names) :]], []
         for variable, value in zip(names, slots, strict=False):
@@ -196,11 +216,9 @@ class FrameReader:
                 roots += [variable, value]
             else:
                 rest.append(value)
-        if _is_below_c(callee, layout):
+        if is_below_c:
             operands = _slots(frame, layout, len(names) + depth)[len(slots) :]
             return [*roots, *_through_c(name, operands, callee, is_tool)], [*rest, *operands]
-        if name not in _CALLS:
-            raise Unreadable(f"{code.co_qualname} draws below {name} in an unknown way")
         return roots, rest
 
 
@@ -237,22 +255,24 @@ def _reads_known_frames(layout: Layout) -> bool:
     first, second = object(), object()
 
     def is_below_c(_: Any = None) -> bool:
-        return _is_below_c(sys._getframe(), layout)
+        frame = sys._getframe()
+        return _is_below_c(frame.f_back, frame, layout)  # type: ignore[arg-type]
 
-    def inner(mark: int) -> tuple[list[Any], list[Any]]:
+    def inner(mark: object) -> tuple[list[Any], list[Any]]:
         frame = sys._getframe()
         return FrameReader(layout).read(frame.f_back, frame, is_tool=False)  # type: ignore[arg-type]
 
-    def outer(mark: int) -> Any:
+    def outer(mark: object) -> Any:
         gone = 17
         del gone
-        return (first, 41, [second, inner(mark)], mark)
+        return (first, 41, mark, [second, inner(mark)], mark)
 
-    (_, _, one, number, other, *named), rest = outer(5)[2][1]
-    held = dict(zip(named[::2], named[1::2], strict=True))
-    is_read = one is first and number == 41 and other is second and held["mark"] == 5 and rest == [NULL]
-    is_read = is_read and held["first"].cell_contents is first
-    return is_read and not is_below_c() and [*map(is_below_c, [1])] == [True]
+    if is_below_c() or [*map(is_below_c, [1])] != [True]:  # before any address is taken for that of an object
+        return False
+    (_, _, one, number, other, *named), rest = outer(second)[3][1]
+    held = dict(zip(named[1::2], named[2::2], strict=True))
+    is_read = one is first and number == 41 and other is named[0] is held["mark"] is second and rest == [NULL]
+    return is_read and held["first"].cell_contents is first
 
 
 def _layout() -> Layout | None:

@@ -259,6 +259,8 @@ class Source:
     def drawn(self, source: Any, draw: Callable[[], Any]) -> Any:
         return draw()
 
+    fresh_seed = unseen_inside = note_outside = refusing("draws by what a module kept of a replay that imported it")
+
 
 def _is_seeded(value: Any, depth: int = 4) -> bool:
     """Whether a value holds a generator whose draws do not fork."""
@@ -283,10 +285,7 @@ def _refuse_nested() -> None:
 
 def active() -> Source:
     """Return the source of the execution in progress."""
-    source: Any = active_tape()
-    if not isinstance(source, Source):
-        raise Refusal("draws from a generator of an exact audit that has ended")
-    return source
+    return cast(Source, active_tape())
 
 
 def drawing_from(source: Source) -> AbstractContextManager[None]:
@@ -300,13 +299,35 @@ _NO_LIST: Final = "draws from {}, which is continuous or not followed"
 
 
 class _State:
-    """Forking generators are alike, but for attributes that the code gives them."""
+    """Forking generators are alike, but for attributes that the code gives them; slots are not among these."""
 
     def exact_state(self) -> list[Any]:
         return [vars(self)] if getattr(self, "__dict__", None) else []
 
     def seed(self, seed: Any = None, *_: Any) -> None:
         Source.note_seed(self, seed)  # type: ignore[arg-type]
+
+    @property
+    def ordinary(self) -> Any:
+        """The generator that this one is after the audit, if a module or a thread keeps it: the one it stands for."""
+        if not hasattr(self, "_ordinary"):
+            base = next(base for base, kind in reversed(_GENERATORS.items()) if isinstance(self, kind))
+            self._ordinary = np.random.default_rng() if base is np.random.Generator else base()
+        return self._ordinary
+
+    @property
+    def _bit_generator(self) -> Any:  # which `default_rng` takes from a RandomState
+        if isinstance(active_tape(), Source):
+            raise Refusal("reads the bit generator of a generator")
+        return self.ordinary._bit_generator
+
+
+def _in_audits(own: Any, name: str) -> Any:
+    def call(self: Any, *args: Any, **named: Any) -> Any:
+        is_auditing = isinstance(active_tape(), Source)
+        return own(self, *args, **named) if is_auditing else getattr(self.ordinary, name)(*args, **named)
+
+    return call
 
 
 def _from_seed(make: Any, seed: Any) -> Any:
@@ -319,6 +340,9 @@ def _from_seed(make: Any, seed: Any) -> Any:
 class ForkingGenerator(_State, np.random.Generator):
     """A `Generator` whose draws fork."""
 
+    __slots__ = ("_ordinary",)
+    bit_generator = _State._bit_generator
+
     def __new__(cls) -> Any:
         return super().__new__(cls, np.random.PCG64(0))  # type: ignore[call-arg]
 
@@ -326,18 +350,31 @@ class ForkingGenerator(_State, np.random.Generator):
         super().__init__(np.random.PCG64(0))
 
 
-class ForkingRandomState(_State, np.random.RandomState):
+class ForkingRandomState(_State, np.random.RandomState):  # type: ignore[override]
     """A `RandomState` whose draws fork."""
+
+    __slots__ = ("_ordinary",)
 
     def __init__(self) -> None:
         super().__init__(0)
 
 
-class ForkingRandom(_State, random.SystemRandom):
+class _StandsFor(type):
+    """Makes a class that a module may keep by name accept what the original accepts."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        originals = tuple(each for each, kind in _GENERATORS.items() if kind is cls)
+        return isinstance(instance, originals) or super().__instancecheck__(instance)
+
+
+class ForkingRandom(_State, random.Random, metaclass=_StandsFor):
     """A generator of `random` or `secrets` whose draws fork; with a seed, one that does not."""
 
-    def __new__(cls, seed: Any = None) -> Any:
-        return super().__new__(cls) if seed is None else _from_seed(_RANDOM, seed)
+    __slots__ = ("_ordinary",)
+
+    def __new__(cls, x: Any = None) -> Any:
+        is_forking = x is None or not isinstance(active_tape(), Source) or issubclass(cls, ForkingSystemRandom)
+        return super().__new__(cls) if is_forking else _from_seed(_RANDOM, x)
 
     def random(self) -> Any:
         return active().uniform()
@@ -349,14 +386,10 @@ class ForkingRandom(_State, random.SystemRandom):
         return active().among(n, is_lazy=True) if n else 0
 
 
-class ForkingSystemRandom(ForkingRandom):
+class ForkingSystemRandom(ForkingRandom, random.SystemRandom):
     """The same of the operating system, which ignores a seed."""
 
-    def __new__(cls, seed: Any = None) -> Any:
-        return super().__new__(cls)
-
-    def seed(self, *_: Any) -> None:
-        """Do nothing, as the original."""
+    seed = random.SystemRandom.seed  # type: ignore[assignment]
 
 
 class _Examples:
@@ -400,8 +433,10 @@ for _base, _kind in _GENERATORS.items():
         elif _real is not None or _name not in _PYTHON:
             setattr(_kind, _name, refusing(_NO_LIST.format(_name)))
     _kind.__reduce__ = refusing("copies a generator, which then draws the same")
+    for _name in {"seed", *vars(_kind)} - {"__new__", "__init__"}:
+        if inspect.isfunction(_own := getattr(_kind, _name)):
+            setattr(_kind, _name, _in_audits(_own, _name))
 _GENERATORS[random.SystemRandom] = ForkingSystemRandom
-ForkingGenerator.bit_generator = property(refusing("reads the bit generator of a generator"))  # type: ignore
 
 
 # What takes their places.
@@ -437,6 +472,7 @@ class StandIns:
         self.patches = [patch for family in families for patch in family.patches()]
         instead += [(getattr(each.owner, each.name), each.replacement) for each in self.patches]  # some have no hash
         self._made = {id(each): (each, made) for each, made in instead}  # kept, or their ids are used again
+        self._made[id(np.random.seed)] = np.random.seed, self.of(GLOBAL_STATE).seed
         self.patches.append(Patch(_RANDOM, "seed", _refused(_RANDOM.seed, "random.Random")))
         modules = [np.random, random, secrets, math, *refused]
         if "scipy.stats" in sys.modules:  # which keeps the global state that it finds when it is imported
@@ -457,8 +493,9 @@ class StandIns:
             return self._made[id(value)][1]
         if type(value) not in _GENERATORS:  # a bit generator, or a class with other methods
             raise Refusal(f"draws from a {type(value).__qualname__}, which is not followed")
-        self._made[id(value)] = value, _GENERATORS[type(value)]()
-        return self._made[id(value)][1]
+        self._made[id(value)] = value, (made := _GENERATORS[type(value)]())
+        made._ordinary = value
+        return made
 
     @contextmanager
     def in_place(self, source: Source, *, hides: bool) -> Iterator[None]:
@@ -469,7 +506,9 @@ class StandIns:
         watched = [GLOBAL_STATE, _INSTANCE]
         if hides:
             own = vars(source).values()  # the paths of checks are drawn with one
-            watched += [each for each in gc.get_objects() if _draws_itself(cast(Any, type(each))) and each not in own]
+            kinds, stateless = tuple(_GENERATORS), (_State, random.SystemRandom)
+            found = (each for each in gc.get_objects() if issubclass(type(each), kinds))
+            watched += [each for each in found if not issubclass(type(each), stateless) and each not in own]
         before = list(map(state_of, watched))
         with drawing_from(source), patched(self.patches):
             yield
@@ -477,14 +516,6 @@ class StandIns:
             if state_of(each) != state:
                 where = "global generator" if each in watched[:2] else type(each).__qualname__
                 raise Refusal(f"draws from a {where} in a way that is not followed")
-
-
-def _draws_itself(kind: type) -> bool:
-    """Whether objects of a class are generators with a state of their own."""
-    return issubclass(kind, _SEEDED) and not issubclass(kind, (_State, random.SystemRandom))
-
-
-_SEEDED: Final = (np.random.Generator, np.random.RandomState, random.Random)
 
 
 def is_executing() -> bool:

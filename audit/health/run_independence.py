@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import gammaln, ndtr
+import scipy
 
 from ..events.leaves import leaves_by_path, place_words
 from ..events.named_parts import outcome_text
@@ -54,8 +54,7 @@ from ..sampling.output_hashes import (
     stretch_marks,
 )
 from ..sampling.tasks import BlockCounts, no_blocks
-from .dataset_checks import Snapshot
-from .findings import FALSE_ALARM, Finding, HealthCheck
+from .findings import FALSE_ALARM, Finding, HealthCheck, Snapshot
 
 # Statistics of dependence between runs, from their order: between successive runs, or between runs on x and on y.
 #
@@ -235,7 +234,7 @@ def _codes_of(outputs: Outputs) -> npt.NDArray[Any]:
 
 def two_sided(z: float) -> float:
     """Return the two-sided p-value of a standard normal statistic."""
-    return 2.0 * float(ndtr(-abs(z)))
+    return 2.0 * float(scipy.special.ndtr(-abs(z)))
 
 
 def _head(blocks: list[Outputs], runs: int) -> list[Outputs]:
@@ -615,7 +614,8 @@ def _is_sorted(outputs: Outputs) -> bool:
 def _is_sorted_on_purpose(values: Outputs) -> bool:
     """Whether values are sorted that independent runs give in this order with probability at most `FALSE_ALARM`."""
     times = np.unique(values, return_counts=True)[1]
-    log_orders = gammaln(len(values) + 1.0) - gammaln(times + 1.0).sum()  # of different orders, all equally likely
+    # Logarithm of the number of different orders, all equally likely.
+    log_orders = scipy.special.gammaln(len(values) + 1.0) - scipy.special.gammaln(times + 1.0).sum()
     return _is_sorted(values) and bool(log_orders > -math.log(FALSE_ALARM))
 
 

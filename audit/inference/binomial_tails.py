@@ -14,8 +14,8 @@ import math
 
 import numpy as np
 import numpy.typing as npt
+import scipy
 from numpy.lib.stride_tricks import sliding_window_view
-from scipy.special import betainc, betaincc, betainccinv, betaincinv, ndtr
 
 Array = npt.NDArray[np.float64]
 
@@ -66,7 +66,7 @@ def varied_upper_tail(
     bound *= _SAFETY
     is_near = is_small[:, None] & (bound > _REST) & (bound < 1.0 - _REST) & (counts > 0.0) & (counts <= runs)
     near_p = np.broadcast_to(p[:, None], counts.shape)[is_near]
-    exact = betainc(counts[is_near], runs[is_near] - counts[is_near] + 1.0, near_p)
+    exact = scipy.special.betainc(counts[is_near], runs[is_near] - counts[is_near] + 1.0, near_p)
     bound[is_near] = np.minimum(bound[is_near], exact * _SAFETY)
     np.minimum(bound, 1.0, out=bound)
     bound[counts <= 0] = 1.0
@@ -82,7 +82,7 @@ def _normal_tail(counts: Array, runs: int | Array, p: Array, p_complement: Array
     other *= rest
     divergence += other
     z = np.sqrt(2.0 * np.maximum(divergence, 0.0, out=divergence), out=divergence)
-    tail: Array = ndtr(np.copysign(z, -away, out=z), out=z)
+    tail: Array = scipy.special.ndtr(np.copysign(z, -away, out=z), out=z)
     return tail
 
 
@@ -171,17 +171,17 @@ def _hoeffding(runs: float, alpha: float) -> float:
 
 def _lower_limit(counts: Array, runs: float, alpha: float) -> Array:
     k = np.maximum(counts, 1.0)
-    limit = betaincinv(k, runs - k + 1, alpha)
-    is_wrong = betainc(k, runs - k + 1, limit) > alpha * (1 + 1e-6)
-    limit = np.where(is_wrong, betaincinv(np.maximum(k - 1, 1.0), runs - k + 2, alpha), limit)
+    limit = scipy.special.betaincinv(k, runs - k + 1, alpha)
+    is_wrong = scipy.special.betainc(k, runs - k + 1, limit) > alpha * (1 + 1e-6)
+    limit = np.where(is_wrong, scipy.special.betaincinv(np.maximum(k - 1, 1.0), runs - k + 2, alpha), limit)
     limit = np.where(np.isnan(limit), np.maximum(k / runs - _hoeffding(runs, alpha), 0.0), limit)
     return np.where(counts > 0, limit * (1 - _WIDE), 0.0)
 
 
 def _upper_limit(counts: Array, runs: float, alpha: float) -> Array:
     k = np.minimum(counts, runs - 1)
-    limit = betainccinv(k + 1, runs - k, alpha)
-    is_wrong = betaincc(k + 1, runs - k, limit) > alpha * (1 + 1e-6)
-    limit = np.where(is_wrong, betainccinv(k + 2, np.maximum(runs - k - 1, 1.0), alpha), limit)
+    limit = scipy.special.betainccinv(k + 1, runs - k, alpha)
+    is_wrong = scipy.special.betaincc(k + 1, runs - k, limit) > alpha * (1 + 1e-6)
+    limit = np.where(is_wrong, scipy.special.betainccinv(k + 2, np.maximum(runs - k - 1, 1.0), alpha), limit)
     limit = np.where(np.isnan(limit), k / runs + _hoeffding(runs, alpha), limit)
     return np.where(counts < runs, np.minimum(limit * (1 + _WIDE), 1.0), 1.0)

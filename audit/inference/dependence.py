@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import gammaln, logsumexp, xlogy
+import scipy
 
 from ..errors import OptionError
 from .binomial_tails import Array
@@ -88,6 +88,7 @@ def product_pvalue(first: float, second: float) -> float:
 def _deviance(counts: npt.NDArray[np.int64], size: npt.NDArray[np.int64] | int, rate: float) -> Array:
     """Return 2 b KL(h/b ‖ rate) for each count."""
     misses = size - counts
+    xlogy = scipy.special.xlogy
     return np.asarray(2.0 * (xlogy(counts, counts / (size * rate)) + xlogy(misses, misses / (size * (1.0 - rate)))))
 
 
@@ -101,6 +102,7 @@ def _log_moments(size: int, rate: float, exponents: Array) -> tuple[Array, Array
     reach = math.ceil(_REACH * math.sqrt(size * rate * (1.0 - rate))) + 1
     low, high = max(math.floor(size * rate) - reach, 0), min(math.ceil(size * rate) + reach, size)
     counts = np.arange(low, high + 1)
+    gammaln, xlogy = scipy.special.gammaln, scipy.special.xlogy
     log_distribution = gammaln(size + 1.0) - gammaln(counts + 1.0) - gammaln(size - counts + 1.0)
     log_distribution += xlogy(counts, rate) + xlogy(size - counts, 1.0 - rate)
     deviance = _deviance(counts, size, rate)
@@ -148,7 +150,7 @@ def pairs_within_pvalue(within: int, pairs: int, sizes: Sequence[int]) -> float:
 def log_falling_factorial(n: npt.ArrayLike, k: npt.ArrayLike) -> Array:
     """Return ln n(n − 1)⋯(n − k + 1)."""
     n, k = np.asarray(n, dtype=np.float64), np.asarray(k, dtype=np.float64)
-    return np.asarray(gammaln(n + 1.0) - gammaln(n - k + 1.0))
+    return np.asarray(scipy.special.gammaln(n + 1.0) - scipy.special.gammaln(n - k + 1.0))
 
 
 def log_chance_of_order(length: int, agreement: float) -> float:
@@ -203,7 +205,7 @@ def copies_pvalue(numbers: npt.ArrayLike, runs: int) -> tuple[float, int]:
     found = np.asarray(numbers, dtype=np.float64)
     copies = np.arange(2, MOST_COPIES + 1)
     log_wealth = np.stack([_log_wealth(found[k - 1 : k + 2], k) for k in copies.tolist()])
-    log_mean = float(logsumexp(log_wealth)) - math.log(log_wealth.size)
+    log_mean = float(scipy.special.logsumexp(log_wealth)) - math.log(log_wealth.size)
     # A sample of fixed size is a Poisson sample given its size n, which has probability ≥ exp(−1/12n)/√(2πn).
     log_p = 0.5 * math.log(2.0 * math.pi * runs) + 1.0 / (12.0 * runs) - log_mean
     return math.exp(min(log_p, 0.0)), int(copies[np.argmax(log_wealth.max(axis=(1, 2)))])

@@ -39,7 +39,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import log_ndtr, ndtri
+import scipy
 
 from ..claims.claim import Claim
 from .binomial_tails import Array
@@ -398,9 +398,10 @@ def _refuted(bets: list[_Bet], parameters: Array, levels: Array, alike: int) -> 
             payoffs, aim = divergence.payoffs(bet.p, bet.q), _SPARED * levels[at] * np.exp(log_wealth[at])
             mean_x, variance_x, mean_y, variance_y = payoffs.moments(bet.p, bet.q)
             deviation = math.sqrt(bet.left_x * variance_x + bet.left_x**2 / bet.left_y * variance_y)
-            aim = ndtri(np.minimum(aim, 1.0 - 1e-9))
+            aim = scipy.special.ndtri(np.minimum(aim, 1.0 - 1e-9))
             with np.errstate(invalid="ignore", over="ignore"):
-                share = np.exp(-0.5 * aim**2 - 0.5 * math.log(2.0 * math.pi) - log_ndtr(aim)) / max(deviation, 1e-300)
+                log_density = -0.5 * aim**2 - 0.5 * math.log(2.0 * math.pi)
+                share = np.exp(log_density - scipy.special.log_ndtr(aim)) / max(deviation, 1e-300)
             log_wealth[at] += log_gain(payoffs, divergence.limit(parameters[at]), share, mean_x, mean_y, bet.x, bet.y)
         is_refuted |= log_wealth >= -np.log(levels)
     return is_refuted

@@ -33,7 +33,7 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri
+import scipy
 
 from ..claims.claim import Claim, claim_at
 from ..errors import OptionError
@@ -297,8 +297,8 @@ def _grid(count_y: int, m: int) -> _Grid:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
-    """The part of the test that does not depend on the member tested."""
+class FamilyTest:
+    """The test of any member of a claim's family at the same counts; it holds what does not depend on the member."""
 
     counts: Counts
     are_guesses: bool  # whether the counts are correct and incorrect guesses, of which each run has at most one
@@ -307,8 +307,8 @@ class Evidence:
     cleared: float  # the privacy parameter that the ellipse clears
 
     @classmethod
-    def of(cls, counts: Counts, claim: Claim, alpha: float, *, are_guesses: bool = False) -> Evidence:
-        """Return this part for the counts, with the order of outcomes that is tuned to `alpha`."""
+    def of(cls, counts: Counts, claim: Claim, alpha: float, *, are_guesses: bool = False) -> FamilyTest:
+        """Return the test at these counts, with the order of outcomes that is tuned to `alpha`."""
         parameter, z = order(counts, claim, order_z(alpha))
         if z == 0.0:
             return cls(counts, are_guesses, None, np.empty(0), parameter)
@@ -321,7 +321,7 @@ class Evidence:
         return 1.0 if allows(claim, self.counts) else self.pvalue_of_forbidden(claim, limit)
 
     def pvalue_of_forbidden(self, claim: Claim, limit: float = 1.0) -> float:
-        """Return the same of a member that does not allow the observed frequencies."""
+        """Return the p-value of a member that does not allow the observed frequencies."""
         found = 0.0
         for largest in self._largest(claim):
             found = max(found, GAMMA + largest)
@@ -361,11 +361,11 @@ class Evidence:
         guess = self.cleared
         halfway = order(self.counts, claim, order_z(alpha) / 2)[0]
         gap = max(2 * (halfway - guess), 1e-9 * (1 + guess))
-        target, slope, tolerance = float(ndtri(alpha)), order_z(alpha) / gap, 4e-3 * gap
+        target, slope, tolerance = float(scipy.special.ndtri(alpha)), order_z(alpha) / gap, 4e-3 * gap
 
         def excess(parameter: float) -> float:
             """Return the normal quantile of the p-value minus that of alpha; at most 0 if the parameter is refuted."""
-            return float(ndtri(min(self.pvalue(claim.with_parameter(parameter)), 1 - 1e-12))) - target
+            return float(scipy.special.ndtri(min(self.pvalue(claim.with_parameter(parameter)), 1 - 1e-12))) - target
 
         low, low_excess, high, high_excess = 0.0, -math.inf, math.inf, math.inf
         at, reach = guess, 1.0
@@ -403,7 +403,7 @@ class Evidence:
 
 def order_z(alpha: float) -> float:
     """Return the size of the ellipse in the order of a test that is tuned to `alpha`."""
-    return max(float(-ndtri(alpha)), 0.5)
+    return max(float(-scipy.special.ndtri(alpha)), 0.5)
 
 
 # The exact joint test of a boundary p ≤ B(q) by the counts on x and on y.
@@ -431,7 +431,7 @@ def pvalue(counts: Counts, claim: Claim | float, *, alpha: float = 0.05) -> floa
     """
     check_alpha(alpha)
     claim = claim_at(claim, 1)
-    return 1.0 if allows(claim, counts) else Evidence.of(counts, claim, alpha).pvalue_of_forbidden(claim)
+    return 1.0 if allows(claim, counts) else FamilyTest.of(counts, claim, alpha).pvalue_of_forbidden(claim)
 
 
 def parameter_lower(counts: Counts, claim: Claim | float, *, alpha: float = 0.05) -> float:
@@ -469,7 +469,7 @@ def parameter_lower(counts: Counts, claim: Claim | float, *, alpha: float = 0.05
     True
     """
     claim, alpha = claim_at(claim, 1), check_test_alpha(alpha)
-    return Evidence.of(counts, claim, alpha).last_refuted(claim, alpha)
+    return FamilyTest.of(counts, claim, alpha).last_refuted(claim, alpha)
 
 
 def check_test_alpha(alpha: float, share: float = 1.0) -> float:
@@ -528,8 +528,8 @@ def joint_test(counts: Counts, claim: Claim, *, alpha: float = 0.05) -> tuple[fl
     >>> p < 0.05, bound > 1.0  # the claim is refuted
     (True, True)
     """
-    evidence = Evidence.of(counts, claim, check_test_alpha(alpha))
-    return evidence.pvalue(claim), evidence.last_refuted(claim, alpha)
+    family = FamilyTest.of(counts, claim, check_test_alpha(alpha))
+    return family.pvalue(claim), family.last_refuted(claim, alpha)
 
 
 def joint_test_beside(
@@ -540,10 +540,10 @@ def joint_test_beside(
     The p-value increases with the privacy parameter, so the bound exceeds `bound_known` only if this privacy parameter
     is refuted.
     """
-    evidence = Evidence.of(counts, claim, check_test_alpha(alpha))
-    p = evidence.pvalue(claim, p_known)
-    exceeds = evidence.refutes(claim.with_parameter(bound_known), alpha)
-    return p, evidence.last_refuted(claim, alpha) if exceeds else 0.0
+    family = FamilyTest.of(counts, claim, check_test_alpha(alpha))
+    p = family.pvalue(claim, p_known)
+    exceeds = family.refutes(claim.with_parameter(bound_known), alpha)
+    return p, family.last_refuted(claim, alpha) if exceeds else 0.0
 
 
 def parameter_estimate(counts: Counts, claim: Claim) -> float:

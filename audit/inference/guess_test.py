@@ -33,12 +33,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import betainc, betaincc
+import scipy
 
 from ..claims.claim import Claim
 from ..errors import OptionError
 from .binomial_tails import limits
-from .event_test import GAMMA, Counts, Evidence, check_test_alpha
+from .event_test import GAMMA, Counts, FamilyTest, check_test_alpha
 
 _LEFT_OUT = 3.0  # standard deviations by which the coins fall short of all runs
 _ROUNDING = 1.0 + 1e-9
@@ -96,7 +96,7 @@ def share_that_fits(runs: int) -> float:
     0.9973
     """
     coins = coins_for(runs)
-    more = float(betainc(runs + 1.0, coins - runs, 0.5))  # that x needs more, which y does as often
+    more = float(scipy.special.betainc(runs + 1.0, coins - runs, 0.5))  # that x needs more, which y does as often
     return 1.0 - 2.0 * more * _ROUNDING
 
 
@@ -204,7 +204,9 @@ def _pure(guesses: Guesses, claim: Claim, alpha: float) -> tuple[float, float]:
     assert log_ratio is not None
     if right == 0:
         return 1.0, 0.0
-    p = float(betaincc(wrong + 1.0, float(right), 1.0 / (1.0 + math.exp(log_ratio)))) if log_ratio < 700.0 else 1.0
+    p = 1.0
+    if log_ratio < 700.0:
+        p = float(scipy.special.betaincc(wrong + 1.0, float(right), 1.0 / (1.0 + math.exp(log_ratio))))
     most_wrong = float(limits(np.array([float(wrong)]), float(right + wrong), alpha=alpha)[1][0])
     least_ratio, unit = math.log(1.0 - most_wrong) - math.log(most_wrong), claim.with_parameter(1.0).log_ratio
     assert unit is not None  # the log ratio is proportional to the parameter
@@ -212,5 +214,5 @@ def _pure(guesses: Guesses, claim: Claim, alpha: float) -> tuple[float, float]:
 
 
 def _other(guesses: Guesses, claim: Claim, alpha: float) -> tuple[float, float]:
-    evidence = Evidence.of(guesses.as_counts, claim, alpha, are_guesses=True)
-    return evidence.pvalue(claim), evidence.last_refuted(claim, alpha)
+    family = FamilyTest.of(guesses.as_counts, claim, alpha, are_guesses=True)
+    return family.pvalue(claim), family.last_refuted(claim, alpha)

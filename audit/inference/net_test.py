@@ -23,7 +23,7 @@ from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri
+import scipy
 
 from ..claims.claim import Claim
 from .binomial_tails import Array
@@ -74,7 +74,7 @@ def net_test(
     """
     levels = alpha * weights
     is_tested = levels > LEAST_ALPHA
-    z = np.where(is_tested, -ndtri(np.where(is_tested, levels, 0.5)), np.inf)
+    z = np.where(is_tested, -scipy.special.ndtri(np.where(is_tested, levels, 0.5)), np.inf)
     sides = (count_x, count_y, runs_x, runs_y, claim), (count_y, count_x, runs_y, runs_x, claim.reversed())
     tried: list[tuple[float, int, int]] = []
     for way, (p, q, n, m, directed_claim) in enumerate(sides):

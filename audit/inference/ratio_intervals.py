@@ -32,7 +32,7 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betainc, betaincc, ndtri
+import scipy
 
 from ..errors import OptionError
 from .binomial_tails import Array, limits
@@ -181,7 +181,7 @@ def _lower(x: Array, runs_x: int, y: Array, runs_y: int, level: float) -> Array:
     pairs, place = np.unique(np.stack([x, y]), axis=1, return_inverse=True)
     box_x = _log_limits(pairs[0], runs_x, level * _SPENT)
     box_y = _log_limits(pairs[1], runs_y, level * _SPENT)
-    z = -float(ndtri(level * (1 - 4 * _SPENT)))
+    z = -float(scipy.special.ndtri(level * (1 - 4 * _SPENT)))
     found = [
         _one_lower(_Side(hx, runs_x, *bx), _Side(hy, runs_y, *by), z)
         for hx, hy, bx, by in zip(*pairs.tolist(), box_x, box_y, strict=True)
@@ -269,14 +269,14 @@ def _root(counts: float, runs: int, p: Array, p_rest: Array) -> Array:
     rest = runs - counts + 1
     # Use the smaller of p and 1 − p, and the smaller tail.
     if max(p[0], p[-1]) < 0.5:
-        tail = betainc(counts, rest, p)
+        tail = scipy.special.betainc(counts, rest, p)
         is_tail = tail < 0.5
-        tail[~is_tail] = betaincc(counts, rest, p[~is_tail])
+        tail[~is_tail] = scipy.special.betaincc(counts, rest, p[~is_tail])
     else:
-        tail = betaincc(rest, counts, p_rest)
+        tail = scipy.special.betaincc(rest, counts, p_rest)
         is_tail = tail < 0.5
-        tail[~is_tail] = betainc(rest, counts, p_rest[~is_tail])
-    root = ndtri(tail)
+        tail[~is_tail] = scipy.special.betainc(rest, counts, p_rest[~is_tail])
+    root = scipy.special.ndtri(tail)
     return np.where(is_tail, -root, root) - _SAFETY
 
 

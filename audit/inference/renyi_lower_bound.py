@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import logsumexp
+import scipy
 
 from ..errors import OptionError
 from .binomial_tails import Array, limits
@@ -115,4 +115,4 @@ def _renyi(p: Array, q: Array, order: float) -> float:
         return float(p @ log_ratio)
     if np.abs(exponents).max() < 0.1:  # avoids cancellation near order 1
         return float(np.log1p(p @ np.expm1(exponents)) / (order - 1.0))
-    return float(logsumexp(exponents, b=p) / (order - 1.0))
+    return float(scipy.special.logsumexp(exponents, b=p) / (order - 1.0))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.special import gammaln
+import scipy
 
 from ..errors import OptionError
 
@@ -59,4 +59,5 @@ def hypergeometric_tail(counts: int, runs: int, seen: int, total: int) -> float:
 
 
 def _log_ways(of: int, chosen: int) -> float:
+    gammaln = scipy.special.gammaln
     return float(gammaln(of + 1.0) - gammaln(chosen + 1.0) - gammaln(of - chosen + 1.0))

@@ -16,7 +16,7 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit
+import scipy
 
 from ..events.events import Event, Intervals, Scored, counts_in_cells
 from ..events.scores import Number, Score
@@ -148,7 +148,7 @@ class Cut:
         """Counts in each cell on x and on y as the curve expects them; those of the pilot without a curve."""
         if self.ratio is None:
             return self.count_x, self.count_y
-        counts, share = self.count_x + self.count_y, expit(self.ratio)
+        counts, share = self.count_x + self.count_y, scipy.special.expit(self.ratio)
         return np.minimum(counts * share, self.count_x.sum()), np.minimum(counts * (1.0 - share), self.count_y.sum())
 
     @cached_property
@@ -263,7 +263,7 @@ def _edges(column: Column, sides: Sequence[Array], values: Array) -> tuple[Array
     different, times = values[first], np.diff(first, append=len(values))
     if len(different) <= min(ATOMS, len(values) // REPEATED):
         return different, np.zeros((0, 2))
-    levels = expit(np.linspace(-1.0, 1.0, _TAILS) * math.log(len(values)))
+    levels = scipy.special.expit(np.linspace(-1.0, 1.0, _TAILS) * math.log(len(values)))
     at = _at(values, np.union1d(levels, _even_levels(EVEN)))
     recurring, times = different[times >= REPEATED], times[times >= REPEATED]
     first, after = (np.searchsorted(sides[0], recurring, side=side) for side in ("left", "right"))

@@ -17,7 +17,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri
+import scipy
 
 from ..claims.claim import Array, Claim
 from ..events.events import Event, Outcomes
@@ -194,7 +194,7 @@ def expected_excess(choice: Choice, claim: Claim, runs: int, alpha: float, *, pe
 
 def normal_quantile(alpha: float) -> float:
     """The quantile of the normal distribution that an event has to exceed at this level."""
-    return max(float(-ndtri(alpha)), 0.0)
+    return max(float(-scipy.special.ndtri(alpha)), 0.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from scipy.fft import dct, idct
-from scipy.special import expit, ndtri
+import scipy
 
 from ..events.features import (
     OF_ALL,
@@ -289,10 +288,6 @@ def most_different(x: Array, y: Array, most: int) -> list[int]:
 # theory for Fisher's linear discriminant function, 'naive Bayes', Section 2 (no covariances where columns are many).
 
 _Turn = Callable[[Array], Array]
-_TURNS: tuple[tuple[_Turn, _Turn], ...] = (
-    (np.asarray, np.asarray),
-    (partial(dct, norm="ortho"), partial(idct, norm="ortho")),
-)
 
 
 def _projected(x: Outputs, y: Outputs) -> Iterator[Column]:
@@ -300,12 +295,14 @@ def _projected(x: Outputs, y: Outputs) -> Iterator[Column]:
     half = len(x) // 2
     if half < 2:
         return
+    cosines = partial(scipy.fft.dct, norm="ortho"), partial(scipy.fft.idct, norm="ortho")
+    turns: tuple[tuple[_Turn, _Turn], ...] = ((np.asarray, np.asarray), cosines)
     columns = standardised(x[:half], y[:half])
     rows: list[Outputs] = [columns.read(side[:half]).T.astype(np.float32) for side in (x, y)]
     later = [columns.read(side[half:]) for side in (x, y)]
     for is_of_squares in (False, True):
         rows = [np.square(side, out=side) if is_of_squares else side for side in rows]
-        learned = [(weights(turn(rows[0]), turn(rows[1])), turn_back) for turn, turn_back in _TURNS]
+        learned = [(weights(turn(rows[0]), turn(rows[1])), turn_back) for turn, turn_back in turns]
         taught = [turn_back(each) for each, turn_back in learned if each is not None]
         for number, each in enumerate((np.ones(len(columns.centres)), *taught)):
             grains = np.rint(each * (np.iinfo(np.int16).max / np.abs(each).max())).astype(np.int64)
@@ -328,7 +325,7 @@ def standardised(x: Outputs, y: Outputs) -> Standardised:
         last = np.maximum(np.count_nonzero(~np.isnan(pooled), axis=0) - 1, 0)
         low, middle, high = (np.take_along_axis(pooled, (last * share // 4)[None], 0)[0] for share in (1, 2, 3))
         away = np.nansum(np.abs(pooled - middle), axis=0) / (last + 1)
-        spread = np.where(high > low, (high - low) / (2.0 * ndtri(0.75)), away)
+        spread = np.where(high > low, (high - low) / (2.0 * scipy.special.ndtri(0.75)), away)
         unit = np.exp2(np.floor(np.log2(np.where(spread > 0.0, spread, 1.0))) - 7)
         centres[part], spreads[part] = (np.nan_to_num(np.rint(each / unit) * unit) for each in (middle, spread))
     return Standardised(tuple(centres.tolist()), tuple(spreads.tolist()))
@@ -391,15 +388,15 @@ def additive(columns: Columns, x: Array, y: Array, bins: int) -> Additive | None
             leave_out("steps", f"no sum of more than {_STEPS} steps was fitted to {len(x):,} columns")
         return None
     runs = max(min(x.shape[1], _IN_DESIGN // (2 * size)), 1)
-    weights = _fitted(*(_design(side[:, :runs], cuts, has_gaps) for side in (x, y)))
+    fitted = _fitted(*(_design(side[:, :runs], cuts, has_gaps) for side in (x, y)))
     pieces: list[Piece] = []
     missing: list[tuple[int, float]] = []
     at = 0
     for column, (cut, gap) in enumerate(zip(cuts, has_gaps, strict=True)):
-        own = weights[at : at + len(cut)].tolist()
+        own = fitted[at : at + len(cut)].tolist()
         pieces += [(column, edge, edge, rise) for edge, rise in zip(cut.tolist(), own, strict=True) if rise]
-        if gap and weights[at + len(cut)]:
-            missing.append((column, float(weights[at + len(cut)])))
+        if gap and fitted[at + len(cut)]:
+            missing.append((column, float(fitted[at + len(cut)])))
         at += len(cut) + gap
     return Additive(columns, tuple(pieces), tuple(missing)) if pieces or missing else None
 
@@ -449,7 +446,8 @@ def _fitted(x: Array, y: Array) -> Array:
         size = len(label) if kind is np.float32 else max(_AT_ONCE // len(design), 1)
         for first in range(0, len(label), size):
             part = design[:, first : first + size].astype(kind, copy=False)
-            rest = label[first : first + size].astype(kind) - expit(weights.astype(kind) @ part + kind(level))
+            share = scipy.special.expit(weights.astype(kind) @ part + kind(level))
+            rest = label[first : first + size].astype(kind) - share
             gradient = gradient + part @ rest
             total += float(rest.sum(dtype=np.float64))
         weights = weights + vectors @ ((vectors.T @ gradient) / (values + ridge))

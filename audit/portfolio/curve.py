@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit
+import scipy
 
 Array = npt.NDArray[np.float64]
 Ramp = tuple[int, int]
@@ -53,7 +53,7 @@ def expected_log_ratio(at: Array, count_x: Array, count_y: Array, *, sloped: boo
     Raftery (1995), Bayesian model selection in social research, Section 4 (models weighed by exp(-BIC/2)).
     """
     fit, data = _fit(at, count_x, count_y, sloped)
-    share, last = expit(fit.log_ratio), len(at) - 1
+    share, last = scipy.special.expit(fit.log_ratio), len(at) - 1
     # Where almost no output is from one of the datasets, the likelihood is far from quadratic; half an output more on
     # each keeps its curvature.
     smoothed = (data.counts * share + 0.5) / (data.counts + 1.0)
@@ -190,7 +190,7 @@ def _fitted_each(
     going = np.arange(len(proposed))
     for _ in range(steps):
         own, before = (each if len(going) == len(each) else each[going] for each in (columns, log_ratio))
-        share = expit(before)
+        share = scipy.special.expit(before)
         expected, turned = data.counts * share, own.transpose(0, 2, 1)
         information = ((expected * (1 - share))[:, None] * own) @ turned
         scale = np.einsum("pii->pi", information)  # a view
@@ -234,7 +234,7 @@ def _best_ramp(data: _Data, fit: _Fit) -> Ramp | None:
     n_cells = len(data.counts)
     if n_cells < 2:
         return None
-    columns, share = data.columns([fit.ramps])[0], expit(fit.log_ratio)
+    columns, share = data.columns([fit.ramps])[0], scipy.special.expit(fit.log_ratio)
     weights = data.counts * share * (1 - share)
     score = data.hinges @ (data.count_x - data.counts * share)
     one, raw, spread, least = data.room
@@ -362,12 +362,12 @@ def shrunken_log_ratios(count_x: Array, count_y: Array, times: npt.NDArray[np.in
         precision = deviation**-2
         own = modes[k - 1].copy()
         for _ in range(_SHRINKING):
-            share = expit(own)
+            share = scipy.special.expit(own)
             step = (count_x - counts * share - own * precision) / (counts * share * (1.0 - share) + precision)
             own += np.clip(step, -1.5, 1.5)
             if float(np.abs(step).max(initial=0.0)) < 1e-4:
                 break
-        share = expit(own)
+        share = scipy.special.expit(own)
         likelihood = own * count_x - (np.logaddexp(0.0, own) - math.log(2.0)) * counts
         sharpness = np.log1p(counts * share * (1.0 - share) / precision)
         modes[k], evidence[k] = own, likelihood - 0.5 * (own**2 * precision + sharpness)

@@ -68,7 +68,8 @@ class Net:
             of_ranked = p[ranked], q[ranked], pilot[ranked], pilot[ranked], directed
             rough, promised, clearances = np.full((3, len(p)), -np.inf)
             rough[ranked] = rough_bound(*of_ranked, z[ranked], quickly=True)
-            near = np.union1d(_largest(rough, _TRIED), np.flatnonzero(recurs & (rough > 0.0)))
+            near = np.union1d(_largest(rough, _TRIED), np.flatnonzero(recurs))
+            near = near[rough[near] > 0.0]  # a bound is at most the rough one, so the others have none
             promised[near] = rough_bound(p[near], q[near], pilot[near], pilot[near], directed, z[near])
             clearances[ranked] = clearance(*of_ranked)
             promise.append(promised)

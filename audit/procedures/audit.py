@@ -105,7 +105,7 @@ def choose_on(
     *,
     bits: bool,
     both: bool = False,
-    is_last: bool = False,
+    is_last: bool = True,
 ) -> Chosen:
     """The events chosen on a pilot for `main` main runs.
 

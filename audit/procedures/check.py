@@ -22,15 +22,13 @@ from ..errors import OptionError
 from ..events.features import noting_left_out
 from ..events.outputs import are_equal
 from ..floating_point_errors import with_own_arithmetic
-from ..health.dataset_checks import take_snapshot
-from ..health.findings import Finding, HealthCheck, checks_to_ignore
+from ..health.findings import Finding, HealthCheck, checks_to_ignore, take_snapshot
 from ..inference.event_test import Directed, check_test_alpha, directed
 from ..inference.guess_test import Guesses, coins_for
 from ..known_options import with_known_options
 from ..options import DEFAULTS, LEAST_RUNS, Budget, Options, check_sequential, checked_seed
 from ..portfolio.choice import Choice, directed_shares
-from ..power.alternatives import Alternative, AsLikely, GaussianNoise, event_of
-from ..power.joint_test_power import power_of_test, runs_needed
+from ..power.joint_test_power import Alternative, AsLikely, GaussianNoise, event_of, power_of_test, runs_needed
 from ..progress import Meter, told
 from ..random_streams import Stream, seed_of
 from ..results.audit_result import FINAL_SHARE, AuditResult, InterimAnalysis, Settings

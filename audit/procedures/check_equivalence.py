@@ -26,14 +26,13 @@ from ..events.named_parts import without_class
 from ..events.outputs import as_outputs, merge
 from ..events.records import Form
 from ..floating_point_errors import with_own_arithmetic
-from ..health.dataset_checks import Snapshot, take_snapshot
-from ..health.findings import HealthCheck, checks_to_ignore
+from ..health.findings import HealthCheck, Snapshot, checks_to_ignore, take_snapshot
 from ..health.run_independence import examine_draws
 from ..inference.event_test import check_test_alpha, directed, parameter_lower
 from ..known_options import with_known_options
 from ..options import DEFAULTS, Progress, checked_seed
 from ..portfolio.partitions import learn_cells
-from ..power.alternatives import sequential_excess
+from ..power.joint_test_power import sequential_excess
 from ..progress import told
 from ..random_streams import Stream, sequence_of
 from ..results.audit_result import AuditResult, Pair
@@ -355,7 +354,7 @@ def _within_margin(
         names = plan.sampler.column_names
         claim = ApproxDP(0.0, margin, bound_on="delta")
         with noting_left_out() as left_out:
-            choice = choose_on(x, y, claim, runs - size, alpha / 2, bits=False, is_last=True).choice
+            choice = choose_on(x, y, claim, runs - size, alpha / 2, bits=False).choice
         partition = learn_cells(x, y, _BINS if bins is None else bins)
         counts_unlisted, scope = False, f"for {partition.scope.partition(';')[0]}; other events may differ by more"
         if isinstance(partition, OutcomeCells):

@@ -23,15 +23,24 @@ from functools import partial
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtr, ndtri
+import scipy
 
 from ..claims.claim import Claim
 from ..inference.divergence_test import telling_divergence
 from ..inference.event_test import Counts, largest_parameter
 from ..inference.guess_test import Guesses
 from ..portfolio.partitions import number_of_bins
-from ..power.alternatives import Alternative, AlternativeEvent, AsLikely, GaussianNoise, event_of, sequential_excess
-from ..power.joint_test_power import detectable_excess, equivalent_runs, guess_excess
+from ..power.joint_test_power import (
+    Alternative,
+    AlternativeEvent,
+    AsLikely,
+    GaussianNoise,
+    detectable_excess,
+    equivalent_runs,
+    event_of,
+    guess_excess,
+    sequential_excess,
+)
 from ..results.audit_result import Basis, OtherDirection
 from ..results.verdict import largest_excess
 from ..sampling.pilot_and_batch_sizes import late_batches, main_runs
@@ -162,7 +171,7 @@ def shows_divergence(
     """
     mu = claim.with_parameter(claim.parameter + excess).gaussian_mu
     assert mu is not None
-    needed = float(ndtri(power_of_the_test(power)) - ndtri(_AIMED * alpha))
+    needed = float(scipy.special.ndtri(power_of_the_test(power)) - scipy.special.ndtri(_AIMED * alpha))
     return telling_divergence(*_gaussian_bins(mu, max(known, 4)), claim, runs_x, runs_y, max(known, 1))[1] >= needed
 
 
@@ -171,13 +180,13 @@ def _gaussian_bins(mu: float, known: int) -> tuple[npt.NDArray[np.float64], npt.
 
     The mean of the larger mass and of the log ratio rises evenly over them, from the least to the largest output.
     """
-    far = ndtri(1.0 / known)
+    far = scipy.special.ndtri(1.0 / known)
     grid = np.linspace(min(far, mu - far), max(far, mu - far), 4_000)
     mass = np.cumsum(np.exp(-0.5 * np.minimum(grid**2, (grid - mu) ** 2)))
     position = 0.5 * (mass / mass[-1] + (grid - grid[0]) / np.ptp(grid))
     number = number_of_bins(known)
     edges = np.interp(np.arange(1, number) / number, position, grid)
-    p, q = (np.diff(ndtr(edges - mean), prepend=0.0, append=1.0) for mean in (mu, 0.0))
+    p, q = (np.diff(scipy.special.ndtr(edges - mean), prepend=0.0, append=1.0) for mean in (mu, 0.0))
     return np.maximum(p, 1e-300), np.maximum(q, 1e-300)
 
 
@@ -202,7 +211,8 @@ def may_detect(claim: Claim, counts: Counts, runs: int, excess: float, *, alpha:
     """
     if claim.parameter + excess >= claim.max_parameter:
         return True
-    least = max(float(ndtri(power_of_the_test(power)) - ndtri(alpha)), 0.2) / math.sqrt(runs)
+    apart = float(scipy.special.ndtri(power_of_the_test(power)) - scipy.special.ndtri(alpha))
+    least = max(apart, 0.2) / math.sqrt(runs)
     alternatives: list[Alternative] = [_as_likely(counts)]
     if claim.gaussian_mu is not None:
         alternatives.append(GaussianNoise(SHARE))
@@ -239,7 +249,7 @@ def is_gaussian(claim: Claim, counts: Counts, excess: float) -> bool:
     p, q = (
         _turned(*side) for side in ((counts.count_x, counts.runs_x, -_ERRORS), (counts.count_y, counts.runs_y, _ERRORS))
     )
-    return p <= float(ndtr(ndtri(q) + mu))
+    return p <= float(scipy.special.ndtr(scipy.special.ndtri(q) + mu))
 
 
 def shows_no_difference(counts: Counts) -> bool:

@@ -138,8 +138,8 @@ class FixedSizeAudit(Audit):
         self.note_of_cut = note_of_cut(max(size, self.searched), wanted, plan.output_bytes)
         while self.portfolio is None:
             missing, first = size - sum(map(len, self.blocks[0])), len(self.blocks[0]) - n_earlier
-            chunks = plan.for_pilot(size)
-            self.blocks = draw_checked(chunks, missing, self.blocks, first_block=first, progress=self.progress)
+            pilot_plan = plan.for_pilot(size)
+            self.blocks = draw_checked(pilot_plan, missing, self.blocks, first_block=first, progress=self.progress)
             self.x, self.y = merge(*self.blocks)
             size = self.choose(self.x, self.y, self.runs, plan.most_kept)
         if self.x.ndim == 2:  # vectors are large, so keep a single copy

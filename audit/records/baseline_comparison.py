@@ -85,15 +85,17 @@ def _compared(name: str, before: Entry | None, after: Entry | None, alpha: float
     if after is None:
         return Comparison(name=name, before=before, after=None, changes=("the audit is missing",))
     if before is None:
-        is_claim = not isinstance(after.result, StatementResult)
-        if is_claim and after.result.is_refuted and not after.is_excused(today):
+        if after.result.claim is not None and after.result.is_refuted and not after.is_excused(today):
             return Comparison(name=name, before=None, after=after, changes=("new, and refuted",))
         return Comparison(name=name, before=None, after=after, notes=("new: it was not recorded before",))
     changes, notes, pvalue = list[str](), list[str](), None
     not_compared: str | None = None
     was, now = before.result, after.result
-    if isinstance(was, AuditResult) and isinstance(now, AuditResult):
+    if was.kind != now.kind:
+        changes.append(f"the {was.kind} has become {now.kind}")
+    else:
         changes += _settings_changed(was, now)
+    if isinstance(was, AuditResult) and isinstance(now, AuditResult):
         if None not in (was.pair.contents, now.pair.contents) and was.pair.contents != now.pair.contents:  # of searches
             not_compared = ANOTHER_PAIR
         elif any(finding.check in OF_RUNS for result in (was, now) for finding in result.findings):
@@ -106,10 +108,6 @@ def _compared(name: str, before: Entry | None, after: Entry | None, alpha: float
             not_compared = _not_comparable(before, after)
     elif isinstance(was, StatementResult) and isinstance(now, StatementResult):
         changes += _statement_changed(was, now)
-    elif isinstance(was, CanaryResult) and isinstance(now, CanaryResult):
-        changes += _canaries_changed(was, now)
-    else:
-        changes.append(f"a {type(was).__name__} has become a {type(now).__name__}")
     if now.verdict is not was.verdict and (before.accepted is None or not now.is_refuted):
         changes.append(f"the verdict was {was.verdict.value} and is {now.verdict.value}")
     if before.accepted is not None:
@@ -133,48 +131,49 @@ def _compared(name: str, before: Entry | None, after: Entry | None, alpha: float
     )
 
 
-def _settings_changed(was: AuditResult, now: AuditResult) -> list[str]:
-    names = {
-        "claim": "claim", "distance": "pair.distance", "adjacency": "pair.adjacency",
+_SETTINGS = {
+    "audit": {
+        "claim": "claim", "distance": "pair.distance", "adjacency": "adjacency",
         "setting for floating-point leaks": "floating_point", "excess to detect": "detect", "power": "power",
-    }  # fmt: skip
-    changes = _differences(was, now, names)
-    if was.pair.contents is None and was.pair.difference != now.pair.difference:
-        changes.append(f"the difference of the pair was {was.pair.difference} and is {now.pair.difference}")
-    if silenced := [name for name in now.ignored if name not in was.ignored]:
-        changes.append(f"newly silenced health checks: {', '.join(silenced)}")
-    changes += _alpha_fell(was, now)
-    # An audit that stopped early may have fewer runs by chance.
-    are_planned = not {was.stopped, now.stopped} & {"refuted", "time", "request"}
-    if are_planned and now.runs < _FEWER * was.runs:
-        changes.append(f"the runs on each dataset fell from {was.runs:,} to {now.runs:,}")
-    return changes
+    },
+    "canaries": {
+        "claim": "claim", "adjacency": "adjacency", "inclusion": "inclusion",
+        "probability of inclusion": "guesses.probability",
+    },
+    "statement": {},
+}  # fmt: skip
+"""Settings of each kind of result: what they are called, and the attributes."""
+_EFFORTS = {"audit": "runs on each dataset", "canaries": "canaries", "statement": "runs"}
 
 
-def _differences(was: Checked, now: Checked, names: dict[str, str]) -> list[str]:
-    """Attributes that differ, by what they are called; in full where their short texts are alike."""
+def _settings_changed(was: Checked, now: Checked) -> list[str]:
+    """Changes of the question and the effort: correct guesses of one training depend on each other, so have no test."""
     changes = []
-    for what, name in names.items():
+    for what, name in _SETTINGS[was.kind].items():
         before, after = attrgetter(name)(was), attrgetter(name)(now)
         if before != after:
-            words = repr if str(before) == str(after) else str
+            words = repr if str(before) == str(after) else str  # in full where the short texts are alike
             changes.append(f"the {what} was {words(before)} and is {words(after)}")
+    pairs = [one.pair for one in (was, now) if isinstance(one, AuditResult)]
+    if pairs and pairs[0].contents is None and pairs[0].difference != pairs[1].difference:
+        changes.append(f"the difference of the pair was {pairs[0].difference} and is {pairs[1].difference}")
+    if silenced := [name for name in now.ignored if name not in was.ignored]:
+        changes.append(f"newly silenced health checks: {', '.join(silenced)}")
+    if now.alpha < was.alpha:
+        changes.append(f"alpha was {was.alpha:g} and is {now.alpha:g}, so smaller deviations go undetected")
+    # An audit that stopped early may have fewer runs by chance.
+    are_planned = not {was.stopped, now.stopped} & {"refuted", "time", "request"}
+    before, after = (one.canaries if isinstance(one, CanaryResult) else one.runs for one in (was, now))
+    if are_planned and after < _FEWER * before:
+        changes.append(f"the {_EFFORTS[was.kind]} fell from {before:,} to {after:,}")
     return changes
-
-
-def _alpha_fell(was: Checked, now: Checked) -> list[str]:
-    fell = f"alpha was {was.alpha:g} and is {now.alpha:g}, so smaller deviations go undetected"
-    return [fell] if now.alpha < was.alpha else []
 
 
 def _statement_changed(was: StatementResult, now: StatementResult) -> list[str]:
-    """Changes of statement and effort, and disjoint intervals; each interval holds with its result's alpha."""
+    """Another statement, changed ranges and disjoint intervals; each interval holds with its result's alpha."""
     changes = []
     if was.statement != now.statement:
         changes.append(f"the statement was: {was.statement} It is: {now.statement}")
-    changes += _alpha_fell(was, now)
-    if now.runs < _FEWER * was.runs:
-        changes.append(f"the runs fell from {was.runs:,} to {now.runs:,}")
     after = {point.at: point for point in now.points}
     for old in was.points:
         new = after.get(old.at)
@@ -185,15 +184,6 @@ def _statement_changed(was: StatementResult, now: StatementResult) -> list[str]:
         if new.lower > old.upper or new.upper < old.lower:
             changes.append(f"{old.at or was.quantity}: in {old.interval} before, in {new.interval} now")
     return changes
-
-
-def _canaries_changed(was: CanaryResult, now: CanaryResult) -> list[str]:
-    """Changes of claim, coins and effort; correct guesses of one training depend on each other, so have no test."""
-    bits = {"adjacency": "adjacency", "inclusion": "inclusion", "probability of inclusion": "guesses.probability"}
-    changes = _differences(was, now, {"claim": "claim"} | bits)
-    if now.canaries < _FEWER * was.canaries:
-        changes.append(f"the canaries fell from {was.canaries:,} to {now.canaries:,}")
-    return changes + _alpha_fell(was, now)
 
 
 def _moved(pairs: list[tuple[Recount, Recount]], alpha: float) -> tuple[list[str], list[str], float | None]:

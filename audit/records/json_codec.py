@@ -44,7 +44,6 @@ from ..results.audit_result import (
 )
 from ..results.bin_result import BinCounts
 from ..results.canary_result import CanaryResult, ScoreSketch
-from ..results.equivalence_result import EquivalenceResult
 from ..results.result import Result
 from ..results.statement_result import Point, Series, StatementResult
 from ..results.verdict import Verdict
@@ -61,6 +60,7 @@ from .suite import (
     SideCheck,
     Suite,
     Topic,
+    is_side_check,
     side_check,
 )
 
@@ -311,8 +311,10 @@ def save(results: Suite | Result | Mapping[str, Any] | Sequence[Any], path: AnyP
 def _suite_of(results: Any) -> Suite:
     """A suite of one or several results, with the current time in its environment."""
     several = list(results) if isinstance(results, (list, tuple)) else [results]
-    named = list(results.items()) if isinstance(results, Mapping) else [(_name_of(one), one) for one in several]
-    if kinds := sorted({type(one).__name__ for _, one in named if not _is_kept(one)}):
+    by_subject = [(getattr(one, "subject", ""), one) for one in several]
+    named = list(results.items()) if isinstance(results, Mapping) else by_subject
+    foreign = (one for _, one in named if not isinstance(one, Checked) and not is_side_check(one))
+    if kinds := sorted({type(one).__name__ for one in foreign}):
         raise RecordError(
             f"results of type {' or '.join(kinds)} cannot be saved; pass an AuditResult (of a search, its .audit), "
             'several by name as {"count": result, …}, or a Suite(title=…, entries=(Entry(name=…, result=…), …)).'
@@ -332,19 +334,6 @@ def _suite_of(results: Any) -> Suite:
         checks=checks,
         environment={"saved": this_moment()},
     )
-
-
-def _is_kept(result: Any) -> bool:
-    return isinstance(result, (*get_args(Checked), EquivalenceResult)) or hasattr(type(result), "in_suite")
-
-
-def _name_of(result: Any) -> str:
-    """The name of a result without another name: of its mechanism, quantity, query or versions."""
-    if isinstance(result, EquivalenceResult):
-        return f"{result.old} and {result.new}"
-    names = ("mechanism", "quantity", "query", "sampler")
-    known = (getattr(result, name) for name in names if hasattr(type(result), name))
-    return str(next(known, type(result).__name__))
 
 
 def this_moment() -> str:

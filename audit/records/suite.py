@@ -15,13 +15,12 @@ from ..extras import require
 from ..inference.event_test import Counts
 from ..inference.multiplicity import holm
 from ..options import check_fields
-from ..printing import rounded_down, rounded_up, shorten
-from ..results.audit_result import AuditResult, ClaimResult
+from ..printing import shorten
+from ..results.audit_result import AuditResult
 from ..results.canary_result import CanaryResult
-from ..results.equivalence_result import Equivalence, EquivalenceResult
 from ..results.result import Result
 from ..results.statement_result import StatementResult
-from ..results.verdict import Verdict, least_beside
+from ..results.verdict import Equivalence, ExactVerdict, ReplayVerdict, Verdict, least_beside
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -168,18 +167,11 @@ class ExactTable:
     at_claim: tuple[tuple[float, float], ...]  # the (ε, δ) of the claim; empty for another boundary
 
 
-_WORDS = {
-    # The words of `ReplayVerdict` and `ExactVerdict`, whose modules import this one.
-    "exact": {name: name.lower() for name in ("VERIFIED", "REFUTED", "UNDETERMINED")},
-    "replay": {"EXCESS": "excess", "BOUNDED": "bounded on this path", "UNDETERMINED": "undetermined"},
-    "equivalence": {each.name: each.value for each in Equivalence},
-    "sensitivity": {each.name: each.value for each in Verdict},
-    "batches": {each.name: each.value for each in Verdict},
-    "step": {each.name: each.value for each in Verdict},
-    "accountant": {name: name.lower() for name in ("VERIFIED", "REFUTED", "UNDETERMINED")},
-    "filter": {each.name: each.value for each in Verdict},
-}
-"""The verdicts of each kind of `SideCheck`, and how they are printed."""
+_VERDICTS: dict[str, type[enum.Enum]] = {
+    "exact": ExactVerdict, "replay": ReplayVerdict, "equivalence": Equivalence, "sensitivity": Verdict,
+    "batches": Verdict, "step": Verdict, "accountant": ExactVerdict, "filter": Verdict,
+}  # fmt: skip
+"""The verdicts of each kind of `SideCheck`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,9 +216,9 @@ class SideCheck:
 
     def __post_init__(self) -> None:
         check_fields(self, RecordError)
-        known = _WORDS.get(self.kind, {})
+        known = _VERDICTS[self.kind].__members__ if self.kind in _VERDICTS else {}
         for name, is_possible, way_out in (
-            ("kind", known, f"use {' or '.join(_WORDS)}"),
+            ("kind", known, f"use {' or '.join(_VERDICTS)}"),
             ("verdict", self.verdict in known, f"use {' or '.join(known)}"),
             ("lines", self.lines, "use at least one sentence"),
             ("seed", self.seed >= 0, "use a whole number >= 0"),
@@ -239,7 +231,7 @@ class SideCheck:
     @property
     def word(self) -> str:
         """The verdict as it is printed, such as "excess"."""
-        return _WORDS[self.kind][self.verdict]
+        return str(_VERDICTS[self.kind][self.verdict].value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -294,11 +286,11 @@ class Entry:
             return Uncovered.EXPIRED
         if not accepted.is_limited:
             return None
-        if isinstance(result, StatementResult):
+        if result.claim is None:
             return Uncovered.BOUNDLESS
         if result.bound > accepted.up_to:
             return Uncovered.LARGER
-        return Uncovered.STOPPED if isinstance(result, AuditResult) and result.has_stopped_early else None
+        return Uncovered.STOPPED if result.has_stopped_early else None
 
     def acceptance_in_words(self, day: datetime.date) -> str:
         """Return the acceptance with its reason, and why it does not cover the result; empty without an acceptance."""
@@ -460,21 +452,21 @@ def _row(entry: Entry, adjusted: float) -> dict[str, Scalar]:
         "versions": ", ".join(f"{name} {version}" for name, version in result.versions),
     }
     sources: tuple[Any, ...]  # of a column the first that has it and not None
-    if isinstance(result, ClaimResult):
+    if result.claim is not None:
         own |= {
             "claim_type": type(result.claim).__name__,
             "parameter_name": result.claim.parameter_name,
             "claimed_parameter": result.directed_claim.parameter,
         }
     if isinstance(result, AuditResult):
-        own |= {"kind": "audit", "event": result.event_in_words}
+        own["event"] = result.event_in_words
         sources = (entry, result, result.pair, result.counts)
     elif isinstance(result, CanaryResult):
         guesses, right = result.best_guesses
-        own |= {"kind": "canaries", "guesses": guesses, "right_guesses": right}
+        own |= {"guesses": guesses, "right_guesses": right}
         sources = (entry, result)
     else:
-        own |= {"kind": "statement", "claim": result.statement}
+        own["claim"] = result.statement
         if len(result.points) > 1:
             own["exact"] = None  # it belongs to an unknown number
         sources = (entry, result, result.worst)
@@ -487,27 +479,25 @@ def _row(entry: Entry, adjusted: float) -> dict[str, Scalar]:
 
 
 _OF_A_SUITE = ("name", "experiment", "expected", "is_met", "exact", "accepted", "adjusted_pvalue")
-_OF_VERSIONS = ("old", "new", "dataset", "margin", "lower", "upper", "estimate", "scope", "alpha", "runs", "seed")
 
 
-def side_check(name: str, result: Any, *, is_expected: bool = False) -> SideCheck:
+def is_side_check(result: Any) -> bool:
+    """Whether a suite keeps the result as a `SideCheck`."""
+    return isinstance(result, Result) and result.kind in _VERDICTS
+
+
+def side_check(name: str, result: Result, *, is_expected: bool = False) -> SideCheck:
     """Return what a suite keeps of a check that has no entry."""
-    common: dict[str, Any] = {
-        "name": name, "verdict": result.verdict.name, "seed": getattr(result, "seed", 0), "is_expected": is_expected,
-        "lines": (result.headline, *result.details) if isinstance(result, Result) else tuple(str(result).splitlines()),
-    }  # fmt: skip
-    if isinstance(result, EquivalenceResult):
-        distance = f"distance in [{rounded_down(result.lower):g}, {rounded_up(result.upper):g}]"
-        return SideCheck(
-            kind="equivalence", subject=f"{result.old} and {result.new}", claim=f"margin {result.margin:.4g}",
-            found="" if result.findings else distance, alpha=float(result.alpha), **common,
-        )  # fmt: skip
-    own: dict[str, Any] = result.in_suite()
-    return SideCheck(**own, **common)
+    table = result.tabulated()
+    return SideCheck(
+        name=name, kind=result.kind, subject=result.subject, verdict=result.verdict.name, claim=result.claimed,
+        found=result.measured, lines=(result.headline, *result.details), seed=result.seed, alpha=float(result.alpha),
+        is_expected=is_expected, **({} if table is None else {result.kind: table}),
+    )  # fmt: skip
 
 
-def flat(result: Any) -> dict[str, Scalar]:
-    """Return the values of `Suite.to_frame` that the result has, or those of another check.
+def flat(result: Checked) -> dict[str, Scalar]:
+    """Return the values of `Suite.to_frame` that the result has.
 
     Examples
     --------
@@ -518,11 +508,6 @@ def flat(result: Any) -> dict[str, Scalar]:
     >>> found["verdict"], found["claimed_parameter"], found["bound"] > 0.8
     ('refuted', 0.5, True)
     """
-    if isinstance(result, EquivalenceResult):
-        own: dict[str, Any] = {name: getattr(result, name) for name in _OF_VERSIONS}
-        return {"verdict": result.verdict.value, **own, "event": result.event_in_words}
-    if not isinstance(result, Checked):
-        return dict(result.numbers())
     (row,) = rows(Suite(title="", entries=(Entry(name="", result=result),)))
     return {name: value for name, value in row.items() if value is not None and name not in _OF_A_SUITE}
 

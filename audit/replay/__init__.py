@@ -1,5 +1,5 @@
 """Record and replay: what each noise primitive was given on x, and on y with the values of x put back.
 
-Public names: `replay`, `ReplayResult`, `ReplayVerdict`, `ReplayedCall`, `Finding`, `FindingKind`, `Place`,
+Public names: `replay`, `ReplayResult`, `ReplayedCall`, `Finding`, `FindingKind`, `Place`,
 `Distribution`, `noise_primitive`.
 """

@@ -24,6 +24,7 @@ from ..claims.mironov_propositions import ProbabilityPreservation
 from ..claims.privacy_profile import PrivacyProfile, TradeOffCurve
 from ..claims.renyi import RenyiDP, ZeroConcentratedDP
 from ..datasets.contents import distance_of, same_output
+from ..events.named_parts import is_tensor, numpy_of
 
 # Parameters of distributions: copies of them, how far two are apart, and how they are printed.
 
@@ -633,7 +634,8 @@ def _parts(data: Any) -> list[Any]:
         found = list(data)
     else:
         found = [data]
-    arrays = [_numbers_of_tensor(each.to_numpy() if hasattr(each, "to_numpy") else each) for each in found]
+    numbered = (each.to_numpy() if hasattr(each, "to_numpy") else each for each in found)
+    arrays = [numpy_of(each) if is_tensor(each) else each for each in numbered]
     # What other containers hold may cost something to read, or draw random numbers.
     is_rows = (isinstance(each, (list, tuple, str, bytes, np.ndarray)) for each in arrays)
     return arrays if all(is_rows) and all(map(np.ndim, filter(_is_array, arrays))) else []
@@ -641,14 +643,6 @@ def _parts(data: Any) -> list[Any]:
 
 def _is_array(value: Any) -> bool:
     return isinstance(value, np.ndarray)
-
-
-def _numbers_of_tensor(value: Any) -> Any:
-    """Return a tensor of torch as an array; everything else unchanged."""
-    if not (hasattr(value, "detach") and hasattr(value, "is_floating_point")):
-        return value
-    plain = value.detach().cpu()
-    return (plain.double() if plain.is_floating_point() else plain).numpy()
 
 
 def _first_other(x: Any, y: Any) -> int:

@@ -131,8 +131,10 @@ def _method(kind: type, name: str, own: Callable[..., Any]) -> Callable[..., Any
     original = getattr(kind, name)
 
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if getattr(self, _STANDS_FOR_GLOBAL, False) and tape_of_thread() is None:
-            return getattr(GLOBAL_STATE, name)(*args, **kwargs)
+        if getattr(self, _STANDS_FOR_GLOBAL, False):  # which the code may have kept of an earlier run or replay
+            state = GLOBAL_STATE if tape_of_thread() is None else np.random.mtrand._rand
+            if state is not self:
+                return getattr(state, name)(*args, **kwargs)
         tape = active_tape()
         return original(self, *args, **kwargs) if tape is None else own(tape, self, *args, **kwargs)
 
@@ -615,6 +617,7 @@ class Runner:
             self.runs += 1
             modules = set(sys.modules)
             with ExitStack() as undone:
+                undone.callback(self._note_left, tape)
                 for family in families:
                     if family not in self._patched:
                         self._patches.enter_context(patched(family.patches()))
@@ -624,16 +627,19 @@ class Runner:
                 undone.enter_context(under(self.sampler.answers))
                 before = Kept(given)
                 output, error = self._output(given, tape, entropy)
-            kept_on = (made for made in islice(tape.made, 1, None) if sys.getrefcount(made) > _HELD)
-            self._left += [made for made in kept_on if not any(made is lasting for lasting in self._lasting)]
             self._check(before, is_copy)
             if lost := tape.lost_noise:
                 raise NoiseLostError(frozenset(lost))
-            new = {getattr(module, "__file__", None) for name, module in [*sys.modules.items()] if name not in modules}
+            new = {getattr(sys.modules.get(name), "__file__", None) for name in sys.modules.keys() - modules}
             draws = any(call.place.file in new for call in tape.calls)  # as sympy does when it is imported
             if len(imported_families(self.names)) == len(families) and not draws:
                 return RecordedRun(tape, kept(output), error)
             self.streams = Streams()  # which the next run begins again
+
+    def _note_left(self, tape: Tape) -> None:
+        """Note the generators that something holds after their run, also if an error ended it."""
+        kept_on = (made for made in islice(tape.made, 1, None) if sys.getrefcount(made) > _HELD)
+        self._left += [made for made in kept_on if not any(made is lasting for lasting in self._lasting)]
 
     def _put_states(self, families: Sequence[PrimitiveFamily], tape: Tape, entropy: int, undone: ExitStack) -> None:
         """Put generators of the run in the place of the global ones."""
@@ -648,6 +654,7 @@ class Runner:
         entropy = entropy_of(seed)
         tape = Tape((), entropy=entropy, streams=self.streams, follows=False)
         with ExitStack() as undone:
+            undone.callback(self._note_left, tape)
             self._put_states(imported_families(self.names), tape, entropy, undone)
             undone.enter_context(recording_on(tape))
             undone.enter_context(tape.unseen_inside())

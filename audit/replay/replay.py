@@ -28,6 +28,7 @@ from ..known_options import with_known_options
 from ..options import checked, checked_seed, names_in
 from ..printing import counted, did_you_mean, shorten
 from ..results.stated import stated
+from ..results.verdict import ReplayVerdict
 from ..sampling.sampler import OutputPart, as_sampler, picked
 from .distributions import INITIAL_WEIGHTS, Distribution, matched_rows
 from .recorded_run import REPEATS, DatasetChangedError, NoiseLostError, RecordedRun, Runner, other_seed
@@ -38,7 +39,6 @@ from .replay_result import (
     FindingKind,
     ReplayedCall,
     ReplayResult,
-    ReplayVerdict,
     is_kept,
     is_larger,
     loss_words,
@@ -247,7 +247,7 @@ def _compared(runner: Runner, x: Any, y: Any, claim: Claim | None, distance: flo
         seed=runner.seed,
         runs=runner.runs,
         findings=tuple(sorted(findings, key=lambda found: not found.is_excess)),
-        remarks=tuple(_remarks(runner, reruns)),
+        notes=tuple(_remarks(runner, reruns)),
         output_on_x=on_x.output,
         output_on_y=on_y.output,
         output_moved=output_distance(on_x.output, on_y.output),

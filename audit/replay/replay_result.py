@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from typing import Any, Final, Self
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 
@@ -20,6 +20,8 @@ from ..datasets.contents import distance_of
 from ..errors import ExcessError, OptionError
 from ..printing import counted, one_line, shorten
 from ..records.suite import ReplayRow, ReplayTable
+from ..results.result import Result
+from ..results.verdict import ReplayVerdict
 from .distributions import (
     SLACK,
     Distribution,
@@ -329,19 +331,8 @@ _FIRST: Final = 30  # calls that tables show whatever they do
 _WIDTH: Final = 100  # characters of a line of source
 
 
-class ReplayVerdict(enum.Enum):
-    """What a replay says; it never says that a claim is refuted, nor that it holds."""
-
-    EXCESS = "excess"
-    """A call, or all calls together, exceed the claim or a declared sensitivity, on this path."""
-    BOUNDED = "bounded on this path"
-    """All recorded calls together stay within the claim, on this path."""
-    UNDETERMINED = "undetermined"
-    """Neither: a loss is unknown, or the output depends on more than the recorded values."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ReplayResult:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class ReplayResult(Result):
     """What `replay` found; neither true nor false.
 
     Attributes
@@ -350,8 +341,6 @@ class ReplayResult:
         Name of the mechanism.
     claim : Claim or None
         The claim that the losses are compared with.
-    seed : int
-        Random seed, which fixes the path.
     findings : tuple of Finding
         Excesses first, in the order of the calls.
     calls : tuple of ReplayedCall
@@ -361,27 +350,23 @@ class ReplayResult:
         drew: then the recorded values do not determine the output.
     open_reasons : tuple of str
         Why the loss of the calls does not bound that of the output, even on this path.
-    remarks : tuple of str
-        What else was noticed, which leaves nothing open.
     output_on_x, output_on_y : Any
         The outputs of the run on x, and of the run on y with the values of x.
     output_moved : float or None
         The ℓ1 norm of the outputs' difference when y is given the values of x; None if they are not numbers.
-    runs : int
-        How often the mechanism was run.
     """
 
+    kind: ClassVar = "replay"
+    _question: ClassVar = "has_excess"
+    _dict_fields: ClassVar = ("mechanism", "loss.epsilon", "loss.mu", "runs")
     mechanism: str
     claim: Claim | None
     calls: tuple[ReplayedCall, ...]
     unrecorded: bool
     open_reasons: tuple[str, ...]
-    seed: int
-    runs: int
     findings: tuple[Finding, ...] = ()
-    remarks: tuple[str, ...] = ()
-    output_on_x: Any = field(repr=False, default=None)
-    output_on_y: Any = field(repr=False, default=None)
+    output_on_x: Any = None
+    output_on_y: Any = None
     output_moved: float | None = None
 
     @property
@@ -414,8 +399,8 @@ class ReplayResult:
         return f"{self.verdict.name}  {one_line(self.mechanism)}: {self._found}"
 
     @property
-    def details(self) -> tuple[str, ...]:
-        """The lines below it: what was seen with its line of code, what leaves the result open, and what to do."""
+    def remarks(self) -> tuple[str, ...]:
+        """What was seen with its line of code, and what leaves the result open."""
         lines = []
         for number, finding in enumerate(self.findings):
             if number == 0 and self.has_excess:
@@ -425,8 +410,10 @@ class ReplayResult:
                 lines.append(f"  {source if len(source) <= _WIDTH else source[: _WIDTH - 1] + '…'}")
         why = (self._why,) if self._why and not self.findings else ()
         lines += [f"open: {reason}" for reason in self.open_reasons or why]
-        lines += [f"note: {remark}" for remark in self.remarks]
-        return (*lines, f"next: {self.next_step}") if self.next_step else tuple(lines)
+        return *lines, *self._noted
+
+    def __str__(self) -> str:
+        return "\n  ".join([self.headline, *self.details])  # lines of code are not wrapped
 
     @property
     def next_step(self) -> str:
@@ -469,26 +456,29 @@ class ReplayResult:
             return "the loss of a call is unknown"
         return "no claim given to compare it with" if self.claim is None else "not shown to be within the claim"
 
-    def __str__(self) -> str:
-        return "\n  ".join([self.headline, *self.details])
+    @property
+    def is_refuted(self) -> bool:
+        """Missing, because an excess on one path refutes no claim; see `has_excess`."""
+        raise AttributeError
 
-    def __repr__(self) -> str:
-        return f"<ReplayResult {self.sentence}>"
+    @property
+    def measured(self) -> str:
+        """The loss of the output on this path; empty if it is unknown."""
+        losses = [finding.loss for finding in self.findings]
+        if self.open_reasons or None in losses:
+            return ""
+        is_beyond = math.inf in losses and self.loss.worst != math.inf  # without noise, so not of a call
+        return "infinite worst-case loss" if is_beyond else loss_words(self.loss)
 
-    def __bool__(self) -> bool:
-        raise TypeError("a ReplayResult is neither true nor false; use .has_excess, .verdict or .raise_if_excess().")
+    @property
+    def _limits(self) -> tuple[float, float]:
+        losses = [self.loss.worst, *(finding.loss for finding in self.findings)]
+        known = [loss for loss in losses if loss is not None]
+        return 0.0, math.inf if self.open_reasons or len(known) < len(losses) else max(known) * (1.0 + SLACK)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the verdict, the losses, which may be infinite, and the calls as texts."""
-        return {
-            "verdict": self.verdict.value,
-            "mechanism": self.mechanism,
-            "claim": None if self.claim is None else str(self.claim),
-            "epsilon": self.loss.epsilon,
-            "mu": self.loss.mu,
-            "runs": self.runs,
-            **asdict(self.tabulated()),
-        }
+        """Return the verdict, the losses of the recorded calls, which may be infinite, and the calls as texts."""
+        return Result.to_dict(self) | asdict(self.tabulated())
 
     def tabulated(self) -> ReplayTable:
         """Return the calls as texts, the first of them and all with a finding."""
@@ -498,20 +488,10 @@ class ReplayResult:
             found = "; ".join(part for finding in of_call for part in (finding.message, finding.remedy) if part)
             if number < _FIRST or found:
                 rows.append(_row(call, found))
-        remarks = (*others, *self.open_reasons, *self.remarks)
+        remarks = (*others, *self.open_reasons, *self.notes)
         return ReplayTable(
             sentence=self.sentence, seed=self.seed, rows=tuple(rows), n_calls=len(self.calls), remarks=remarks
         )
-
-    def in_suite(self) -> dict[str, Any]:
-        """Return what a suite of results says of the replay, beside its verdict and its lines."""
-        return {
-            "kind": "replay",
-            "subject": self.mechanism,
-            "claim": "" if self.claim is None else str(self.claim),
-            "found": loss_words(self.loss),
-            "replay": self.tabulated(),
-        }
 
     def table(self) -> str:
         """Return the calls as text, a line each: place, distribution on x, move of the input, worst-case loss."""

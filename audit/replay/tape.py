@@ -28,7 +28,7 @@ from ..datasets.contents import NotCopied, kept
 from ..errors import MechanismError, described
 from ..events.named_parts import EXACT
 from ..printing import shorten
-from ..sampling.object_identity import below_packages
+from ..sampling.object_identity import below_packages, cell_of
 from .distributions import INITIAL_WEIGHTS, SYMMETRIC, Distribution, RowMatch, are_alike, copied, is_of_rows
 
 # Where a primitive was called: the innermost frame outside the primitive and outside dpaudit's audits.
@@ -51,9 +51,9 @@ class Place:
     function: str
 
     def __str__(self) -> str:
-        """The path from the folder of installed packages or the working directory, or its last two parts."""
+        """A notebook's cell, the path from installed packages or the working directory, or its last two parts."""
         path = Path(self.file)
-        short = below_packages(path) if path.is_absolute() else self.file
+        short = cell_of(self.file) or (below_packages(path) if path.is_absolute() else self.file)
         if short is None:
             try:
                 short = path.relative_to(Path.cwd()).as_posix()

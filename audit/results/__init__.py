@@ -1,5 +1,5 @@
 """The results that audits return.
 
-Public names: `AuditResult`, `CanaryResult`, `BinCounts`, `Equivalence`, `EquivalenceResult`, `FixedSizeResult`,
-`Point`, `SequentialResult`, `StatementResult`, `Verdict`, `WorstPair`.
+Public names: `AuditResult`, `CanaryResult`, `BinCounts`, `Equivalence`, `EquivalenceResult`, `ExactVerdict`,
+`FixedSizeResult`, `Point`, `ReplayVerdict`, `Result`, `SequentialResult`, `StatementResult`, `Verdict`, `WorstPair`.
 """

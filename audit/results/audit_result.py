@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
-from scipy.special import ndtri
+import scipy
 
 from ..claims.claim import ApproxDP, Claim, GaussianDP, GroupClaim, PureDP
 from ..claims.renyi import RenyiDP, ZeroConcentratedDP
@@ -26,7 +26,7 @@ from ..printing import confidence as confidence_words
 from ..printing import one_line, rounded_up, shorten
 from ..sampling.object_identity import Provenance
 from .bin_result import BinCounts
-from .result import Result
+from .result import SHOWN, Result
 from .verdict import (
     Verdict,
     bound_beside_claim,
@@ -117,7 +117,7 @@ class Pair:
     distance : float
         The distance for which the claim was tested.
     doubt : str
-        Why the pair may be no neighbours, if no relation was given and the datasets differ in more rows.
+        Why the pair may not be neighbours, if no relation was given and the datasets differ in more rows.
     contents : tuple of str, optional
         The datasets themselves as text, only where the caller asked to keep them: a data frame as CSV, any other on one
         line.
@@ -141,22 +141,14 @@ class Pair:
 # What results of random runs have in common, and those of a claim.
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class SampledResult(Result):
     """A result of random runs, with all that repeats it.
 
     Attributes
     ----------
-    alpha : float
-        Largest probability that a correct mechanism is refuted.
-    runs : int
-        Runs on each dataset, on average; of a training, the runs of it.
-    seed : int
-        Random seed that repeats every number.
     findings : tuple of Finding
         Failed health checks, with which nothing is refuted.
-    notes : tuple of str
-        Remarks that qualify the result: exceptions, outputs that never vary.
     provenance : Provenance, optional
         The mechanism's code; None if it was not recorded.
     versions : tuple of (str, str)
@@ -165,11 +157,10 @@ class SampledResult(Result):
         Timings and machine: all that may differ between two runs with the same seed; and the call. Not compared.
     """
 
-    alpha: float
-    runs: int
-    seed: int
+    alpha: float = field()  # required, though `Result` has defaults
+    runs: int = field()
+    seed: int = field()
     findings: tuple[Finding, ...] = ()
-    notes: tuple[str, ...] = ()
     provenance: Provenance | None = None
     versions: tuple[tuple[str, str], ...] = ()
     environment: dict[str, Any] = field(default_factory=dict, compare=False)
@@ -177,7 +168,53 @@ class SampledResult(Result):
     @property
     def remarks(self) -> tuple[str, ...]:
         """The failed health checks and the notes, as they are printed below the verdict."""
-        return *map(str, self.findings), *(f"note: {note}" for note in self.notes)
+        return *map(str, self.findings), *self._noted
+
+    # What only audits of outputs have, so that a report asks any result.
+
+    @property
+    def interim_analyses(self) -> tuple[InterimAnalysis, ...]:
+        """The interim analyses of a sequential audit, one after each batch."""
+        return ()
+
+    @property
+    def stopped(self) -> Stop | None:
+        """Why a sequential audit ended; None for an audit of fixed size."""
+        return None
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether a sequential audit ended with its final test."""
+        return False
+
+    @property
+    def has_stopped_early(self) -> bool:
+        """Whether the audit stopped at its refutation: then the bound does not show how large the loss may be."""
+        return self.stopped == "refuted" and not self.is_closed
+
+    @property
+    def ignored(self) -> tuple[str, ...]:
+        """Health checks that were silenced."""
+        return ()
+
+    @property
+    def doubt(self) -> str:
+        """Why the datasets may not be neighbours; empty without a doubt."""
+        return ""
+
+    @property
+    def floating_point_leak(self) -> FloatingPointLeak | None:
+        """The warning that a floating-point leak breaks the claim."""
+        return None
+
+    @property
+    def why_not_reproducible(self) -> str:
+        """Why the seed alone does not repeat the counts; empty if it does."""
+        return ""
+
+    def to_dict(self) -> dict[str, Any]:
+        flat: dict[str, Any] = SHOWN["to_dict"](self)
+        return flat
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -194,7 +231,7 @@ class SampledResult(Result):
                 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ClaimResult(SampledResult):
     """A claim tested on runs: what the results of audits of outputs and of trainings have in common.
 
@@ -217,6 +254,7 @@ class ClaimResult(SampledResult):
         The excess that the caller asked to detect.
     """
 
+    _limit_fields: ClassVar = ("bound", None)
     mechanism: str
     claim: Claim
     claim_source: str = ""
@@ -246,8 +284,19 @@ class ClaimResult(SampledResult):
         return verdict_of(self.directed_claim, self.bound, self.min_detectable_excess, self.detect, self.findings)
 
     @property
-    def _limits(self) -> tuple[float, float]:
-        return self.bound, math.inf
+    @abstractmethod
+    def _excess_basis_in_words(self) -> str:
+        """What the minimum detectable excess is for."""
+
+    @property
+    def detectable_in_words(self) -> str:
+        """For example "minimum detectable excess: 0.018 (95% power, this event)"."""
+        if self.min_detectable_excess is None:
+            return "not stated, because the bound exceeds the claim"
+        if math.isinf(self.min_detectable_excess):
+            return f"no minimum detectable excess can be stated ({100 * self.power:.6g}% power)"
+        power = f"{100 * self.power:.6g}% power, {self._excess_basis_in_words}"
+        return f"minimum detectable excess: {self.min_detectable_excess:.2g} ({power})"
 
     @property
     @abstractmethod
@@ -255,25 +304,9 @@ class ClaimResult(SampledResult):
         """The number against the claim, or why there is none."""
 
     @property
-    @abstractmethod
-    def seen(self) -> str:
-        """The counts that refute the claim; empty for another verdict."""
-
-    @property
-    @abstractmethod
-    def next_step(self) -> str:
-        """What to do after the verdict; empty if a remark says it, or nothing is to be done."""
-
-    @property
     def headline(self) -> str:
         """Verdict, name of the mechanism, and number against claim."""
         return f"{self.verdict.value.upper()}  {one_line(self.mechanism)}: {self._found}"
-
-    @property
-    def details(self) -> tuple[str, ...]:
-        """What was seen, as counts; the remarks; and what to do."""
-        following = f"next: {self.next_step}" if self.next_step else ""
-        return tuple(filter(None, (self.seen, *self.remarks, following)))
 
     @property
     def shows_only_more(self) -> bool:
@@ -288,12 +321,9 @@ class ClaimResult(SampledResult):
         sign, least, _ = least_beside(self.bound, self.directed_claim.parameter)
         return sign, least
 
-    def __repr__(self) -> str:
-        limit = " ".join(self.limit)
-        return (
-            f"<{type(self).__name__} {self.mechanism}: {self.verdict.value}, "
-            f"{self.claim.parameter_name} {limit}, claim {self.claim}>"
-        )
+    @property
+    def measured(self) -> str:
+        return f"{self.claim.parameter_name} {' '.join(self.limit)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -341,6 +371,7 @@ class AuditResult(ClaimResult):
         The warning that a floating-point leak breaks the claim.
     """
 
+    kind: ClassVar = "audit"
     pair: Pair
     event: Event
     more_likely_on: Direction
@@ -378,24 +409,13 @@ class AuditResult(ClaimResult):
         return None
 
     @property
-    def interim_analyses(self) -> tuple[InterimAnalysis, ...]:
-        """The interim analyses of a sequential audit, one after each batch."""
-        return ()
+    def adjacency(self) -> str:
+        """The neighbour relation of the pair."""
+        return self.pair.adjacency
 
     @property
-    def stopped(self) -> Stop | None:
-        """Why a sequential audit ended; None for an audit of fixed size."""
-        return None
-
-    @property
-    def is_closed(self) -> bool:
-        """Whether a sequential audit ended with its final test."""
-        return False
-
-    @property
-    def has_stopped_early(self) -> bool:
-        """Whether the audit stopped at its refutation: then the bound does not show how large the loss may be."""
-        return self.stopped == "refuted" and not self.is_closed
+    def doubt(self) -> str:
+        return self.pair.doubt
 
     def __post_init__(self) -> None:
         ClaimResult.__post_init__(self)
@@ -590,7 +610,7 @@ class AuditResult(ClaimResult):
         _, (p, p_rest) = clopper_pearson(counts.count_x, counts.runs_x, alpha=self.alpha)
         (q, q_rest), _ = clopper_pearson(counts.count_y, counts.runs_y, alpha=self.alpha)
         mu = claim.gaussian_mu
-        if mu is not None and float(ndtri(p) - ndtri(q)) > mu:
+        if mu is not None and float(scipy.special.ndtri(p) - scipy.special.ndtri(q)) > mu:
             return False
         return bool(claim.divergence_slopes) or bool(claim.parameter_of(p, q, p_rest, q_rest) <= claim.parameter)
 
@@ -612,16 +632,6 @@ class AuditResult(ClaimResult):
         if self.opposite is not None and self.excess_basis == "event":
             return "these events"
         return _BASES[self.excess_basis]
-
-    @property
-    def detectable_in_words(self) -> str:
-        """For example "minimum detectable excess: 0.018 (95% power, this event)"."""
-        if self.min_detectable_excess is None:
-            return "not stated, because the bound exceeds the claim"
-        if math.isinf(self.min_detectable_excess):
-            return f"no minimum detectable excess can be stated ({100 * self.power:.6g}% power)"
-        power = f"{100 * self.power:.6g}% power, {self._excess_basis_in_words}"
-        return f"minimum detectable excess: {self.min_detectable_excess:.2g} ({power})"
 
     @property
     def shows_only_more(self) -> bool:
@@ -673,7 +683,6 @@ class AuditResult(ClaimResult):
 
     @property
     def why_not_reproducible(self) -> str:
-        """Why the seed alone does not repeat the counts; empty if it does."""
         if self.is_reproducible:
             return ""
         if any(finding.check is HealthCheck.DATASET_MUTATED for finding in self.findings):
@@ -688,7 +697,7 @@ class AuditResult(ClaimResult):
         remarks += [f"WARNING: {self.floating_point_leak}"] if self.floating_point_leak is not None else []
         remarks += [] if self.is_reproducible else [f"note: not reproducible, as {self.why_not_reproducible}"]
         remarks += [f"note: {self._when_close}"] if self._is_close else []
-        return *remarks, *(f"note: {note}" for note in self.notes)
+        return *remarks, *self._noted
 
     @property
     def _is_close(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -138,6 +139,7 @@ class CanaryResult(ClaimResult):
         Histogram of the scores for a figure.
     """
 
+    kind: ClassVar = "canaries"
     adjacency: str
     inclusion: str
     canaries: int
@@ -182,17 +184,8 @@ class CanaryResult(ClaimResult):
         return best_guesses(self.guesses, self.deciding_test)
 
     @property
-    def detectable_in_words(self) -> str:
-        """The minimum detectable excess with its power and condition, or that there is none."""
-        if self.min_detectable_excess is None:
-            return "not stated, because the bound exceeds the claim"
-        if math.isinf(self.min_detectable_excess):
-            return f"no excess, however large, is detected with {100 * self.power:.6g}% power"
-        return (
-            f"minimum detectable excess: {self.min_detectable_excess:.2g} ({100 * self.power:.6g}% power, if scores "
-            "reveal all "
-            "that such a claim allows)"
-        )
+    def _excess_basis_in_words(self) -> str:
+        return "if scores reveal all that such a claim allows"
 
     @property
     def guesses_in_words(self) -> str:

@@ -5,10 +5,9 @@ Proof: docs/proofs/total-variation.md
 
 from __future__ import annotations
 
-import enum
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import ndtri
@@ -22,19 +21,13 @@ from ..printing import rounded_down, rounded_up
 from ..sampling.pilot_and_batch_sizes import with_pilot
 from .audit_result import SampledResult
 from .bin_result import BinCounts
+from .result import Result
+from .verdict import Equivalence
 
 _PLANNED_Z = 1.645  # equal versions are shown to be within the sufficient margin 19 times in 20
 
 
-class Equivalence(enum.Enum):
-    """Verdict on two versions and a margin."""
-
-    SHOWN = "equivalent within the margin"
-    DIFFERENT = "different by more than the margin"
-    INCONCLUSIVE = "inconclusive"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class EquivalenceResult(SampledResult):
     """Total variation distance between the output distributions of two versions.
 
@@ -63,7 +56,12 @@ class EquivalenceResult(SampledResult):
         Number of the runs that chose event and bins.
     """
 
-    _question: ClassVar[str] = "is_shown"
+    kind: ClassVar = "equivalence"
+    _limit_fields: ClassVar = ("lower", "upper")
+    _question: ClassVar = "is_shown"
+    _dict_fields: ClassVar = (
+        "old", "new", "dataset", "margin", "lower", "upper", "estimate", "scope", "alpha", "runs", "seed",
+    )  # fmt: skip
 
     old: str
     new: str
@@ -97,10 +95,6 @@ class EquivalenceResult(SampledResult):
             ),
             total_variation_upper((count_x, n - count_x), (count_y, n - count_y), alpha=level),
         )
-
-    @property
-    def _limits(self) -> tuple[float, float]:
-        return self.lower, self.upper
 
     @property
     def estimate(self) -> float:
@@ -173,8 +167,7 @@ class EquivalenceResult(SampledResult):
     @property
     def remarks(self) -> tuple[str, ...]:
         """What must be read with the verdict: failed health checks, the versions compared, and notes."""
-        versions = f"x is {self.old}, y is {self.new}"
-        return *map(str, self.findings), versions, *(f"note: {note}" for note in self.notes)
+        return *map(str, self.findings), f"x is {self.old}, y is {self.new}", *self._noted
 
     @property
     def event_in_words(self) -> str:
@@ -196,11 +189,23 @@ class EquivalenceResult(SampledResult):
             f"{self.smallest_margin:.2g}; {needed}"
         )
 
-    def __repr__(self) -> str:
-        return (
-            f"<EquivalenceResult {self.old} and {self.new}: {self.verdict.value}, total variation distance in "
-            f"[{rounded_down(self.lower):g}, {rounded_up(self.upper):g}], margin {self.margin:.4g}>"
-        )
+    @property
+    def subject(self) -> str:
+        """The versions."""
+        return f"{self.old} and {self.new}"
+
+    @property
+    def claimed(self) -> str:
+        """The margin."""
+        return f"margin {self.margin:.4g}"
+
+    @property
+    def measured(self) -> str:
+        limits = f"distance in [{rounded_down(self.lower):g}, {rounded_up(self.upper):g}]"
+        return "" if self.findings else limits
+
+    def to_dict(self) -> dict[str, Any]:
+        return Result.to_dict(self) | {"event": self.event_in_words}
 
 
 def event_counts_in_words(event: Event, counts: Counts, old: str, new: str) -> str:

@@ -1,33 +1,37 @@
-"""What all results can do: refuse to be a truth value, raise, and show themselves."""
+"""The head of all results: what repeats a result, what was claimed and found, and how it raises and is shown."""
 
 from __future__ import annotations
 
 import enum
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple, Self
 
-from ..errors import AuditError, InconclusiveError, RefutedError
+from ..errors import AuditError, ExcessError, InconclusiveError, RefutedError
 from ..printing import did_you_mean, verdict_text
 
 Shown = Literal["to_dict", "card", "plot"]
-_SHOWN: Final[dict[Shown, Callable[..., Any]]] = {}
+SHOWN: Final[dict[Shown, Callable[..., Any]]] = {}
 
 
 def show_with(name: Shown, function: Callable[..., Any]) -> None:
     """Register a function of a result that a later subpackage provides; this one knows neither files nor figures."""
-    _SHOWN[name] = function
+    SHOWN[name] = function
 
 
 _RAISED: Final[dict[str, type[AuditError]]] = {
     "REFUTED": RefutedError,
     "DIFFERENT": RefutedError,
+    "EXCESS": ExcessError,
     "INCONCLUSIVE": InconclusiveError,
     "UNDETERMINED": InconclusiveError,
 }
 
 
-_QUESTIONS: Final = {"refuted", "passed", "failed", "ok", "success", "is_private", "violation"}
+_QUESTIONS: Final = {"is_refuted", "refuted", "passed", "failed", "ok", "success", "is_private", "violation"}
 _BOUNDS: Final = {"epsilon", "eps", "lower_bound", "lower", "lower_limit", "epsilon_lower", "eps_lower"}
 """Names that other libraries use for the answer, and for the bound."""
 
@@ -39,11 +43,55 @@ class ConfidenceInterval(NamedTuple):
     high: float
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Result(ABC):
-    """Base of all results of an audit, a check of a statement or a comparison of versions."""
+    """Base of all results.
 
-    __slots__ = ()
-    _question: ClassVar[str] = "is_refuted"
+    Attributes
+    ----------
+    alpha : float
+        Largest probability of a refutation of what holds; 0 for a result that is certain.
+    runs : int
+        Runs on each dataset, on average; of a training, the runs of it; of a search, a replay or a step all runs. 0 if
+        nothing was drawn.
+    seed : int
+        Random seed that repeats every number.
+    notes : tuple of str
+        Remarks that qualify the result: exceptions, outputs that never vary.
+    """
+
+    kind: ClassVar[str]  # as tables and files of results name it
+    # Names of attributes, which may be dotted.
+    _subject_field: ClassVar[str] = "mechanism"
+    _claim_field: ClassVar[str] = "claim"
+    _limit_fields: ClassVar[tuple[str, str | None]]  # of the confidence interval; None for infinity
+    _dict_fields: ClassVar[tuple[str, ...]] = ()  # what `to_dict` has beside verdict and claim
+    _question: ClassVar[str] = "is_refuted"  # what to ask in place of the truth value
+
+    alpha: float = 0.0
+    runs: int = 0
+    seed: int = 0
+    notes: tuple[str, ...] = ()
+
+    @property
+    def subject(self) -> str:
+        """Name of what was examined, such as the mechanism."""
+        return str(getattr(self, self._subject_field))
+
+    @property
+    def claimed(self) -> str:
+        """What was claimed of the subject, as text; empty if nothing was."""
+        claim = getattr(self, self._claim_field)
+        return "" if claim is None else str(claim)
+
+    @property
+    def measured(self) -> str:
+        """The number beside the claim, as text; empty if there is none."""
+        return ""
+
+    def tabulated(self) -> Any:
+        """Return the table that a file of results keeps beside the text; None if there is none."""
+        return None
 
     @property
     @abstractmethod
@@ -53,7 +101,11 @@ class Result(ABC):
     @property
     def remarks(self) -> tuple[str, ...]:
         """What must be read with the verdict; printed below it."""
-        return ()
+        return self._noted
+
+    @property
+    def _noted(self) -> tuple[str, ...]:
+        return tuple(f"note: {note}" for note in self.notes)
 
     @property
     @abstractmethod
@@ -71,25 +123,49 @@ class Result(ABC):
         return self.sentence
 
     @property
+    def seen(self) -> str:
+        """The counts that refute the claim; empty for another verdict, or if a remark has them."""
+        return ""
+
+    @property
+    def next_step(self) -> str:
+        """What to do after the verdict; empty if a remark says it, or nothing is to be done."""
+        return ""
+
+    @property
     def details(self) -> tuple[str, ...]:
-        """The lines below it: what was seen, the remarks, and what to do next."""
-        return self.remarks
+        """The lines below the headline: what was seen, the remarks, and what to do next."""
+        following = f"next: {self.next_step}" if self.next_step else ""
+        return tuple(filter(None, (self.seen, *self.remarks, following)))
+
+    @property
+    def below(self) -> tuple[str, ...]:
+        """Further lines that are printed below the details, such as those of a search."""
+        return ()
 
     def __str__(self) -> str:
-        return verdict_text(self.headline, self.details)
+        return "\n".join([verdict_text(self.headline, self.details), *self.below])
+
+    def __repr__(self) -> str:
+        words = (f"{self.subject}: {self.verdict.value}", self.measured, self.claimed and f"claim {self.claimed}")
+        return f"<{type(self).__name__} {', '.join(filter(None, words))}>"
 
     def confidence_interval(self) -> ConfidenceInterval:
         """Return limits of the number in question, at confidence 1 − alpha.
 
         For an audit the limits of the claim's privacy parameter, such as ε. The upper limit is infinite, because no
         number of runs bounds a privacy loss from above. For an exact audit both ends of the excess, which are certain;
-        for a statement the interval of its worst number; for two versions the limits of their total variation distance.
+        for a statement the interval of its worst number; for two versions the limits of their total variation distance;
+        for a replay 0 and the worst-case loss of the output on its path, infinite if unknown; for a step the limits of
+        μ; for batches those of the probability that a row is included; for a sensitivity the largest change found, and
+        infinity; for an accountant or a filter those of the true ε, or δ, of the worst case.
         """
         return ConfidenceInterval(*self._limits)
 
     @property
-    @abstractmethod
-    def _limits(self) -> tuple[float, float]: ...
+    def _limits(self) -> tuple[float, float]:
+        low, high = self._limit_fields
+        return attrgetter(low)(self), math.inf if high is None else attrgetter(high)(self)
 
     def __bool__(self) -> bool:
         name = type(self).__name__
@@ -113,8 +189,8 @@ class Result(ABC):
 
         Raises
         ------
-        RefutedError, InconclusiveError
-            With the result as text; both are an `AssertionError`.
+        RefutedError, InconclusiveError, ExcessError
+            With the result as text; each is an `AssertionError`. The last is that of a replay.
         """
         if self.verdict.name in _RAISED:
             raise _RAISED[self.verdict.name](str(self), result=self)
@@ -122,14 +198,14 @@ class Result(ABC):
 
     def to_dict(self) -> dict[str, Any]:
         """Return what the result says as a flat dict of numbers and strings; `save` keeps everything."""
-        flat: dict[str, Any] = _SHOWN["to_dict"](self)
-        return flat
+        numbers = {name.replace(".", "_"): attrgetter(name)(self) for name in self._dict_fields}
+        return {"verdict": self.verdict.value, "claim": self.claimed, **numbers}
 
     def plot(self, kind: str | None = None, ax: Any = None) -> Any:
         """Draw the result with `dpaudit.reports.plot`, and return matplotlib's axes."""
-        return _SHOWN["plot"](self, kind, ax)
+        return SHOWN["plot"](self, kind, ax)
 
     def _repr_html_(self) -> str:
         """A card for notebooks."""
-        card: str = _SHOWN["card"](self)
+        card: str = SHOWN["card"](self)
         return card

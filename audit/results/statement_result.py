@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import ClassVar
 
 from ..errors import OptionError
 from ..health.findings import failed_checks
@@ -134,7 +135,7 @@ class Series:
             raise OptionError("an interval of a series is empty; give its lower end first.", places=n)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class StatementResult(SampledResult):
     """A statement checked by simulation; a true statement is refuted with probability at most `alpha`.
 
@@ -154,6 +155,9 @@ class StatementResult(SampledResult):
         Curve for a figure.
     """
 
+    kind: ClassVar = "statement"
+    _subject_field: ClassVar = "quantity"
+    _limit_fields: ClassVar = ("worst.lower", "worst.upper")
     statement: str
     quantity: str
     points: tuple[Point, ...]
@@ -187,10 +191,6 @@ class StatementResult(SampledResult):
         return max(self.points, key=lambda point: (point.is_outside, point.excess))
 
     @property
-    def _limits(self) -> tuple[float, float]:
-        return self.worst.lower, self.worst.upper
-
-    @property
     def pvalue(self) -> float:
         """The value of alpha if the statement is refuted, else 1: a valid, if coarse, p-value for Holm's adjustment."""
         return self.alpha if self.is_refuted else 1.0
@@ -208,5 +208,16 @@ class StatementResult(SampledResult):
             text += f"; every number needs an interval{wanted}, so use more runs"
         return text + (f"; worst of {len(self.points)} numbers" if len(self.points) > 1 else "")
 
-    def __repr__(self) -> str:
-        return f"<StatementResult {self.quantity}: {self.verdict.value}, {self.worst.interval}, {self.worst.allowed}>"
+    @property
+    def claim(self) -> None:
+        """None, as a statement is not a privacy claim."""
+        return None
+
+    @property
+    def claimed(self) -> str:
+        """The allowed range of the worst number."""
+        return f"{self.worst.at or self.quantity}: {self.worst.allowed}"
+
+    @property
+    def measured(self) -> str:
+        return self.worst.interval

@@ -1,4 +1,4 @@
-"""The verdict of an audit, and how a bound and an event are worded in it."""
+"""The verdicts of all results, and how a bound and an event are worded in them."""
 
 from __future__ import annotations
 
@@ -43,6 +43,33 @@ class Verdict(enum.Enum):
     REFUTED = "refuted"
     NOT_REFUTED = "not refuted"
     INCONCLUSIVE = "inconclusive"
+
+
+class Equivalence(enum.Enum):
+    """Verdict on two versions and a margin."""
+
+    SHOWN = "equivalent within the margin"
+    DIFFERENT = "different by more than the margin"
+    INCONCLUSIVE = "inconclusive"
+
+
+class ReplayVerdict(enum.Enum):
+    """What a replay says; it never says that a claim is refuted, nor that it holds."""
+
+    EXCESS = "excess"
+    """A call, or all calls together, exceed the claim or a declared sensitivity, on this path."""
+    BOUNDED = "bounded on this path"
+    """All recorded calls together stay within the claim, on this path."""
+    UNDETERMINED = "undetermined"
+    """Neither: a loss is unknown, or the output depends on more than the recorded values."""
+
+
+class ExactVerdict(enum.Enum):
+    """Verdict of an exact audit; it holds for this pair and for ideal coins."""
+
+    VERIFIED = "verified"
+    REFUTED = "refuted"
+    UNDETERMINED = "undetermined"
 
 
 def verdict_of(

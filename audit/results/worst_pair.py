@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from ..datasets.description import as_code
 from ..printing import confidence, counted
 from .audit_result import AuditResult
 from .result import Result
-from .verdict import Verdict
 
 _SHOWN, _WIDTH = 5, 160  # pairs, and characters of a line, in the printed result
 _LONGEST = 1_000  # characters of a dataset, which may be pasted, on a line
@@ -82,7 +81,14 @@ class TriedPair:
         return f"{self.bound:.3g} after {self.runs:,} runs: {self.label}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+def _of_audit(name: str, doc: str | None = None) -> Any:
+    def get(pair: WorstPair) -> Any:  # a function, which dataclasses with slots need from Python 3.14 on
+        return getattr(pair.audit, name)
+
+    return property(get, doc=doc)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class WorstPair(Result):
     """The worst pair that a search found, audited on fresh runs.
 
@@ -94,8 +100,6 @@ class WorstPair(Result):
         Every pair tried: the chosen pair, then the others in order of decreasing pilot size, then of the expected bound
         or, without one, of how far their outputs are apart, and finally the skipped pairs. Another pair may have a
         larger expected bound than the chosen one, if it is less certain.
-    runs : int
-        Runs of the search: replays, over all pairs, then on the chosen one alone.
     replayed : int
         Pairs that were ranked by replays, if those guided the search.
     untried : int
@@ -113,10 +117,10 @@ class WorstPair(Result):
         only help to choose the event (`searched`).
     """
 
-    x: Any = field(repr=False, compare=False)
-    y: Any = field(repr=False, compare=False)
-    ranking: tuple[TriedPair, ...] = field(repr=False)
-    runs: int
+    kind: ClassVar = "search"
+    x: Any = field(compare=False)
+    y: Any = field(compare=False)
+    ranking: tuple[TriedPair, ...]
     replayed: int = 0
     untried: int = 0
     simple: SimplePair | None = None
@@ -124,39 +128,18 @@ class WorstPair(Result):
     simpler_tried: int = 0
     audit: AuditResult
 
-    @property
-    def sentence(self) -> str:
-        """The verdict of the audit in a sentence."""
-        return self.audit.sentence
-
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        """The remarks of the audit."""
-        return self.audit.remarks
-
-    @property
-    def headline(self) -> str:
-        """The first line of the audit."""
-        return self.audit.headline
-
-    @property
-    def details(self) -> tuple[str, ...]:
-        """The lines below it."""
-        return self.audit.details
-
-    @property
-    def bound(self) -> float:
-        """Lower confidence bound of the audit."""
-        return self.audit.bound
-
-    @property
-    def pvalue(self) -> float:
-        """The p-value of the audit."""
-        return self.audit.pvalue
-
-    @property
-    def _limits(self) -> tuple[float, float]:
-        return self.audit.confidence_interval()
+    # What is said of the pair is said by its audit.
+    subject = _of_audit("subject", "Name of the mechanism.")
+    claimed = _of_audit("claimed", "The claim.")
+    measured = _of_audit("measured", "Lower confidence bound of the audit, as text.")
+    sentence = _of_audit("sentence", "The verdict of the audit in a sentence.")
+    remarks = _of_audit("remarks", "The remarks of the audit.")
+    headline = _of_audit("headline", "The first line of the audit.")
+    details = _of_audit("details", "The lines below it.")
+    verdict = _of_audit("verdict", "Verdict of the audit of fresh runs.")
+    bound = _of_audit("bound", "Lower confidence bound of the audit.")
+    pvalue = _of_audit("pvalue", "The p-value of the audit.")
+    _limits = _of_audit("_limits")
 
     def to_dict(self) -> dict[str, Any]:
         """Return what the audit says, and the runs of the search."""
@@ -165,11 +148,6 @@ class WorstPair(Result):
     def plot(self, kind: str | None = None, ax: Any = None) -> Any:
         """Draw the audit."""
         return self.audit.plot(kind, ax)
-
-    @property
-    def verdict(self) -> Verdict:
-        """Verdict of the audit of fresh runs."""
-        return self.audit.verdict
 
     @property
     def simpler_lines(self) -> list[tuple[str, str]]:
@@ -204,7 +182,8 @@ class WorstPair(Result):
             ]
         )
 
-    def __str__(self) -> str:
+    @property
+    def below(self) -> tuple[str, ...]:
         chosen = self.ranking[0]
         tried = [pair for pair in self.ranking if pair.error is None]
         skipped = [pair for pair in self.ranking if pair.error is not None]
@@ -233,4 +212,4 @@ class WorstPair(Result):
         short = [line if len(line) <= _WIDTH else line[: _WIDTH - 1] + "…" for line in lines]
         whole = [f"  error   {' '.join(str(skipped[0].error).split())}"] if skipped else []  # to be acted upon
         simpler = [f"  {name:<7} {line}" for name, line in self.simpler_lines]  # to be pasted
-        return "\n".join([str(self.audit), *simpler, *short, *whole])
+        return *simpler, *short, *whole

@@ -151,7 +151,7 @@ class Plan:
     `is_stateful` says whether the mechanism carries state from run to run. Copies of the state in other processes would
     repeat its noise, so one process then draws all runs. All batches share the `parcels` for worker processes, by seed.
     `changed` are the datasets whose copies changed in a worker process, and `watched` are the initial contents of its
-    copies.
+    copies. These and `hashes` are filled as blocks are drawn, and every plan made from this one shares them.
     """
 
     sampler: Sampler
@@ -163,9 +163,7 @@ class Plan:
     memory: Memory | None = None  # results of earlier tasks
     is_stateful: bool = False
     is_coupled: bool = False
-    most: int = (
-        1  # most runs in a block for the shape of the outputs, and about the runs in a task of a vectorised mechanism
-    )
+    most: int = 1  # runs in a block, for the shape of the outputs; about the runs in a task of a vectorised mechanism
     most_kept: int = sys.maxsize  # most outputs to keep on each dataset, by their size
     output_bytes: int = 1  # size of the first output
     parcels: dict[int, Parcel] = field(default_factory=dict, compare=False, repr=False)
@@ -191,7 +189,7 @@ class Plan:
 
     def only_to_draw(self) -> Plan:
         """Return the part of the plan that a worker needs: the same for all blocks."""
-        return Plan(self.sampler, self.x, self.y, self.seed, 1, 1, is_coupled=self.is_coupled)
+        return Plan(self.sampler, self.x, self.y, self.seed, block=1, jobs=1, is_coupled=self.is_coupled)
 
     def for_runs(self, runs: int) -> Plan:
         """Return the plan with the block size of an audit of `runs` runs."""

@@ -64,7 +64,7 @@ def plan_blocks(
     """
     for side, dataset in zip(SIDES, (x, y), strict=True):
         refuse_iterator(dataset, side)
-    one = Plan(sampler, x, y, seed, 1, 1)
+    one = Plan(sampler, x, y, seed, block=1, jobs=1)
     before = identity_of_mechanism(sampler.function) if is_stateful is None else None
     ((_, [first]),) = _run(one, [DrawBlocks("x", first=0, sizes=(1,))])
     if before is not None:

@@ -14,8 +14,6 @@ import sys
 import sysconfig
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from enum import Enum
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import (
     BuiltinFunctionType,
@@ -34,8 +32,9 @@ import numpy as np
 import scipy
 
 from ..datasets.contents import without_padding
-from ..datasets.rows import is_graph, is_of_pandas, parts_of_pandas
+from ..datasets.rows import is_graph, is_of_pandas, parts_of_graph, parts_of_pandas
 from ..events.named_parts import is_tensor, marks_of_tensor, numpy_of
+from ..extras import installed
 
 # The provenance of the audited code: its location, the version of its package, and a fingerprint.
 
@@ -101,14 +100,13 @@ def package_of(module: str) -> str:
     top = module.partition(".")[0]
     if top in sys.stdlib_module_names:
         return ""
+    if (version := installed(top)) is not None:
+        return f"{top} {version}"
     try:
-        return f"{top} {version(top)}"
-    except (PackageNotFoundError, ValueError):  # not installed, or not the name of a distribution
-        try:
-            stated = getattr(sys.modules.get(top), "__version__", None)
-        except Exception:  # a module that looks its version up may raise anything
-            return ""
-        return f"{top} {stated}" if isinstance(stated, str) else ""
+        stated = getattr(sys.modules.get(top), "__version__", None)
+    except Exception:  # a module that looks its version up may raise anything
+        return ""
+    return f"{top} {stated}" if isinstance(stated, str) else ""
 
 
 def _codes_of(kind: type) -> Iterator[CodeType]:
@@ -136,10 +134,7 @@ def _constant(value: Any) -> str:
 @functools.cache
 def versions() -> tuple[tuple[str, str], ...]:
     """Return the versions of this library, Python, numpy and scipy, as results record them."""
-    try:
-        own = version("dpaudit")
-    except PackageNotFoundError:  # run from a source tree that is not installed
-        own = "not installed"
+    own = installed("dpaudit") or "not installed"  # a source tree
     python = ".".join(map(str, sys.version_info[:3]))
     return (("dpaudit", own), ("python", python), ("numpy", np.__version__), ("scipy", scipy.__version__))
 
@@ -194,6 +189,14 @@ def below_packages(path: Path) -> str | None:
             at = len(path.parts) - 1 - path.parts[::-1].index(marker)
             return "/".join(path.parts[at + 1 :])
     return None
+
+
+def cell_of(file: str) -> str | None:
+    """Return the cell of a notebook or of IPython that code is from, such as ``In[3]``; None for other code."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    # Where IPython's own tracebacks look: a kernel's name of the file has the number of the process.
+    cells = getattr(getattr(shell, "compile", None), "_filename_map", {})
+    return f"In[{cells[file]}]" if file in cells else None
 
 
 _OWN_NAME = __name__.partition(".")[0]
@@ -318,17 +321,12 @@ class _Walk:
                 self.each("dict", [part for item in value.items() for part in item])
             case set() | frozenset():
                 self.put(type(value).__name__, *sorted(self.apart(value)))
-            case Enum():
-                self.add(type(value))
-                self.put(value.name)
             case ModuleType():
                 self.module(value)
             case FunctionType():
                 self.function(value)
             case MethodType():
                 self.each("method", [value.__func__, value.__self__])
-            case functools.partial():
-                self.each("partial", [value.func, value.args, value.keywords])
             case BuiltinFunctionType():
                 self.put("builtin", str(value.__module__), value.__qualname__)
                 if not isinstance(value.__self__, ModuleType):
@@ -353,8 +351,7 @@ class _Walk:
             case _ if is_of_pandas(value):  # without its caches
                 self.each(f"pandas {type(value).__name__}", parts_of_pandas(value))
             case _ if is_graph(value):
-                parts = [value.graph, list(value.nodes(data=True)), list(value.edges(data=True))]
-                self.each(f"graph {type(value).__name__}", parts)
+                self.each(f"graph {type(value).__name__}", parts_of_graph(value))
             case _:
                 self.object(value)
 

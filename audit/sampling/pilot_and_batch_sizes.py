@@ -96,7 +96,7 @@ def late_batches(runs: int, learned: float = 0.0) -> list[int]:
     """Sizes of the batches that count for power: after the first twentieth of the runs and after `learned` runs."""
     totals = np.cumsum(batch_sizes(runs))
     sizes = zip(batch_sizes(runs), totals, strict=True)
-    return [size for size, total in sizes if total > runs / 20 and total - size >= learned]
+    return [size for size, total in sizes if total > runs / _SHARE and total - size >= learned]
 
 
 @dataclass(frozen=True, slots=True)

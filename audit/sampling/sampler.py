@@ -45,7 +45,7 @@ from ..options import checked
 from ..printing import shorten
 from ..progress import UNWATCHED, Runs
 from ..settings import or_setting
-from .object_identity import Provenance, provenance_of
+from .object_identity import Provenance, cell_of, provenance_of
 
 # A part of an output that the caller names: by a column, key, field or attribute, by a place, or by a function.
 
@@ -451,7 +451,7 @@ def mechanism_name(mechanism: Any) -> str:
     name = getattr(mechanism, "__name__", None)
     code = getattr(mechanism, "__code__", None)
     if name == "<lambda>" and code is not None and not code.co_filename.startswith("<"):
-        return f"lambda at {Path(code.co_filename).name}:{code.co_firstlineno}"
+        return f"lambda at {cell_of(code.co_filename) or Path(code.co_filename).name}:{code.co_firstlineno}"
     if isinstance(name, str) and name.strip() and name.isprintable():
         return name
     function = getattr(mechanism, "func", None)  # functools.partial

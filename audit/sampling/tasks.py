@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -21,11 +21,8 @@ from ..events.records import Form
 from ..events.scores import Reading, Score
 from ..inference.betting_test import JointCounts, PairedGuesses
 from ..inference.event_test import Counts
-from .block_plan import SIDES, Side
+from .block_plan import SIDES, Plan, Side
 from .output_hashes import MARKS, block_marks, digest
-
-if TYPE_CHECKING:
-    from .block_plan import Plan
 
 # Counts and marks of the blocks on one dataset, kept after their outputs are discarded.
 

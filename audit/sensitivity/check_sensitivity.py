@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import numbers
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import partial
@@ -184,15 +184,14 @@ def _leaves(value: Any, path: Path, lengths: dict[Path, int], depth: int) -> Ite
     if kind is float or kind is int or depth > _DEEPEST or (kind is np.ndarray and value.dtype.names is None):
         yield path, value
         return
+    parts: Iterable[tuple[Any, Any]]
     if is_table(value):
         parts = _cells(value)
-    elif isinstance(value, np.ndarray) and value.dtype.names is not None:
-        parts = iter((name, value[name]) for name in value.dtype.names)
-    elif (named := parts_of(value)) is not None and not (hasattr(value, "to_numpy") and not named):
-        parts = iter(named)
+    elif (named := parts_of(value)) is not None:
+        parts = named
     elif kind in (list, tuple) and not all(isinstance(each, numbers.Real) for each in value) and _is_ragged(value):
         lengths[path] = len(value)
-        parts = iter(enumerate(value))
+        parts = enumerate(value)
     else:
         yield path, value
         return
@@ -219,6 +218,7 @@ def _cells(table: Any) -> Iterator[tuple[Any, Any]]:
 
 def _read(value: Any, path: Path, parts: dict[Path, Numbers], output: Any) -> bool:
     """Keep a part as an array of numbers; return whether they are whole numbers by type."""
+    value = None if isinstance(value, np.ma.MaskedArray) else value  # whose numbers below the mask are none
     try:
         array = numpy_of(value) if is_foreign_array(value) else np.asarray(value)
     except (TypeError, ValueError):

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import enum
-import math
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 from ..printing import counted, shorten
 from ..results.result import Result
@@ -14,7 +13,6 @@ from ..results.verdict import Verdict, least_beside
 Norm: TypeAlias = Literal["l1", "l2", "linf"]
 
 _WIDTH, _MOST_OF_AN_ERROR = 160, 1_000  # characters of a remark
-_IN_DICT = ("query", "norm", "bound", "change", "distance", "adjacency", "found_by", "evaluations", "pairs", "errors")
 
 
 class SearchEnd(enum.Enum):
@@ -52,7 +50,7 @@ class ChangedPair:
         return f"{shorten(self.answer_x)} on x, {shorten(self.answer_y)} on y"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class SensitivityResult(Result):
     """The largest change of a query between neighbours that a search found, and the stated bound.
 
@@ -96,9 +94,15 @@ class SensitivityResult(Result):
     distance : float
         Distance of the pairs.
     adjacency : str
-    seed : int
     """
 
+    kind: ClassVar = "sensitivity"
+    _subject_field: ClassVar = "query"
+    _limit_fields: ClassVar = ("change", None)
+    _dict_fields: ClassVar = (
+        "query", "norm", "bound", "change", "distance", "adjacency", "found_by", "evaluations", "pairs", "errors",
+        "pair.summary",
+    )  # fmt: skip
     query: str
     norm: Norm
     output_adjacency: str = ""
@@ -120,7 +124,6 @@ class SensitivityResult(Result):
     end: SearchEnd
     distance: float = 1
     adjacency: str
-    seed: int
 
     @property
     def x(self) -> Any:
@@ -210,29 +213,13 @@ class SensitivityResult(Result):
         return *short, *more
 
     @property
-    def _limits(self) -> tuple[float, float]:
-        return self.change, math.inf
+    def claimed(self) -> str:
+        """What the bound is on, and the bound."""
+        return f"{self._what} {self.bound:.6g}"
 
-    def in_suite(self) -> dict[str, Any]:
-        """Return what a suite of results says of the search, beside its verdict and its lines."""
-        return {
-            "kind": "sensitivity",
-            "subject": self.query,
-            "claim": f"{self._what} {self.bound:.6g}",
-            "found": f"change {self.change:.6g}",
-        }
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return what the result says as a flat dict of numbers and strings."""
-        return {"verdict": self.verdict.value, **{name: getattr(self, name) for name in _IN_DICT}} | {
-            "pair": self.pair.summary
-        }
-
-    def __repr__(self) -> str:
-        return (
-            f"<SensitivityResult {self.query}: {self.verdict.value}, {self._what} {self.change:.6g}, stated "
-            f"{self.bound:.6g}>"
-        )
+    @property
+    def measured(self) -> str:
+        return f"change {self.change:.6g}"
 
 
 def exceeds(change: float, bound: float, rounding: float) -> bool:

@@ -135,7 +135,7 @@ class BatchesCost(NamedTuple):
         return f"epsilon {self.sign} {shown:g} {self.batches}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class BatchesResult(RowsResult):
     """Whether a batch sampler does what the accountant assumes.
 
@@ -153,23 +153,21 @@ class BatchesResult(RowsResult):
     costs : tuple of BatchesCost
         ε under the assumption, then what is known of it for batches such as those drawn. Empty without a noise
         multiplier.
-    notes : tuple of str
-    alpha : float
-        Allowed probability of refuting a sampler that does what the accountant assumes.
-    seed : int
     """
 
-    _in_dict: ClassVar = ("sampler", "rounds", "runs", "alpha", "seed")
+    kind: ClassVar = "batches"
+    _subject_field: ClassVar = "sampler"
+    _claim_field: ClassVar = "assumption"
+    _dict_fields: ClassVar = (
+        "sampler", "rounds", "runs", "alpha", "seed", "assumption.sampling", "assumption.n", "assumption.q",
+        "assumption.batch_size",
+    )  # fmt: skip
     sampler: str
     assumption: Assumption
     rounds: int
-    runs: int
     rows: tuple[BatchesRow, ...]
     inclusion: tuple[float, float]
     costs: tuple[BatchesCost, ...] = ()
-    notes: tuple[str, ...] = ()
-    alpha: float
-    seed: int
 
     @property
     def sentence(self) -> str:
@@ -190,26 +188,19 @@ class BatchesResult(RowsResult):
             Verdict.REFUTED: ("next: sample as the accountant assumes, or account for what is sampled",),
             Verdict.INCONCLUSIVE: ("next: a longer seconds=, or fewer examples at the same rate",),
         }
-        notes = (f"note: {note}" for note in self.notes)
-        return *self.table().splitlines(), *map(str, self.costs), *notes, *after.get(self.verdict, ())
+        return *self.table().splitlines(), *map(str, self.costs), *self._noted, *after.get(self.verdict, ())
 
     @property
     def _limits(self) -> tuple[float, float]:
         return self.inclusion
 
-    def in_suite(self) -> dict[str, Any]:
-        """Return what a suite of results says of the check, beside its verdict and its lines."""
-        claim, found = str(self.assumption), ", ".join(self.named(Verdict.REFUTED))
-        return {"kind": "batches", "subject": self.sampler, "claim": claim, "found": found, "alpha": self.alpha}
+    @property
+    def measured(self) -> str:
+        return ", ".join(self.named(Verdict.REFUTED))
 
-    def numbers(self) -> dict[str, Any]:
-        """Return what the result says as a flat dict of numbers and strings."""
-        assumed = {name: getattr(self.assumption, name) for name in ("sampling", "n", "q", "batch_size")}
+    def to_dict(self) -> dict[str, Any]:
         names = {"=": "epsilon_accounted", ">=": "epsilon_lower", "<=": "epsilon_upper"}
-        return RowsResult.numbers(self) | assumed | {names[one.sign]: one.epsilon for one in self.costs}
-
-    def __repr__(self) -> str:
-        return f"<BatchesResult {self.sampler}: {self.verdict.value}, {self.assumption}>"
+        return RowsResult.to_dict(self) | {names[one.sign]: one.epsilon for one in self.costs}
 
 
 # What was drawn: a matrix of batches and examples.

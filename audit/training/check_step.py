@@ -790,7 +790,7 @@ class _Check:
         return StepResult(
             step=self.step.name, claim=self.claim, adjacency=str(self.adjacency), rows=rows, mu=mu,
             mu_lower=low, mu_upper=high, sigma=self.sigma, bound=self.bound, notes=tuple(self._all_notes()),
-            sensitivity=math.nan if self.worst is None else self.worst.size, steps=self.step.steps,
+            sensitivity=math.nan if self.worst is None else self.worst.size, runs=self.step.steps,
             alpha=self.alpha, seed=self.step.seed,
         )  # fmt: skip
 

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import AuditError, DatasetError, MechanismError, OptionError, described
-from ..events.named_parts import is_foreign_array, label_text, numpy_of, parts_of
+from ..events.named_parts import is_foreign_array, label_text, numpy_of, parts_of, refuse_masked
 from ..printing import counted, shorten
 from ..replay.recorded_run import Runner, other_seed
 from ..replay.registered import registered_names
@@ -209,6 +209,7 @@ def output_of(value: Any, step: str) -> Output:
     parts, epsilons = dict[str, Doubles](), dict[str, float]()
     for path, leaf in _named(value, ()):
         name = ".".join(map(label_text, path))
+        refuse_masked(leaf, step)
         try:
             array, kind = numpy_of(leaf) if _is_array(leaf) else np.asarray(leaf), getattr(leaf, "dtype", None)
             if array.dtype.kind not in "biuf":
@@ -228,8 +229,6 @@ def _named(value: Any, path: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...],
     entries: Iterable[tuple[Any, Any]] | None = () if value is None else parts_of(value)  # as in states of optimisers
     if hasattr(value, "named_parameters"):
         entries = (*value.named_parameters(), *value.named_buffers())
-    elif isinstance(value, Mapping):
-        entries = value.items()
     elif isinstance(value, (list, tuple)) and entries is None:
         entries = enumerate(value)
     if entries is None:

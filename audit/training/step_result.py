@@ -13,11 +13,10 @@ from ..results.result import Result
 from ..results.verdict import Verdict
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class RowsResult(Result):
     """A result with rows, of which each has a name and a verdict, and what was found as its text."""
 
-    __slots__ = ()
-    _in_dict: ClassVar[tuple[str, ...]]
     rows: tuple[Any, ...]
 
     def named(self, verdict: Verdict) -> list[str]:
@@ -34,10 +33,8 @@ class RowsResult(Result):
         width = max(len(row.name) for row in self.rows)
         return "\n".join(f"{row.name:{width}}  {row.verdict.value:12}  {row}" for row in self.rows)
 
-    def numbers(self) -> dict[str, Any]:
-        """Return what the result says as a flat dict of numbers and strings."""
-        rows = {f"{row.name}_verdict": row.verdict.value for row in self.rows}
-        return {"verdict": self.verdict.value, **{name: getattr(self, name) for name in self._in_dict}, **rows}
+    def to_dict(self) -> dict[str, Any]:
+        return Result.to_dict(self) | {f"{row.name}_verdict": row.verdict.value for row in self.rows}
 
 
 # Steps.
@@ -114,7 +111,7 @@ class StepRow:
         return f"{self.found}{tensor}{pair}{place}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class StepResult(RowsResult):
     """What a check of a training step found, a row for each statement.
 
@@ -133,14 +130,12 @@ class StepResult(RowsResult):
         Largest contribution of an example found: the norm over all numbers with noise.
     bound : float, optional
         The stated sensitivity.
-    notes : tuple of str
-    steps : int
-        How often the step was run.
-    alpha : float
-    seed : int
     """
 
-    _in_dict: ClassVar = ("step", "adjacency", "mu", "mu_lower", "mu_upper", "sensitivity", "steps", "alpha", "seed")
+    kind: ClassVar = "step"
+    _subject_field: ClassVar = "step"
+    _limit_fields: ClassVar = ("mu_lower", "mu_upper")
+    _dict_fields: ClassVar = ("step", "adjacency", "mu", "mu_lower", "mu_upper", "sensitivity", "runs", "alpha", "seed")
     step: str
     claim: Claim | None
     adjacency: str
@@ -151,10 +146,6 @@ class StepResult(RowsResult):
     sigma: tuple[tuple[str, float], ...] = ()
     sensitivity: float = math.nan
     bound: float | None = None
-    notes: tuple[str, ...] = ()
-    steps: int
-    alpha: float
-    seed: int
 
     @property
     def sentence(self) -> str:
@@ -184,8 +175,8 @@ class StepResult(RowsResult):
         if self.sigma:
             noise = few([f"{name} {value:.4g}".strip() for name, value in self.sigma])
             lines.append(f"largest contribution {self.sensitivity:.4g}; noise {noise}")
-        lines.append(f"{counted(self.steps, 'step')} ({self.adjacency})")
-        lines += [f"note: {note}" for note in self.notes]
+        lines.append(f"{counted(self.runs, 'step')} ({self.adjacency})")
+        lines += self._noted
         # What makes examples depend on each other also makes their contributions too large.
         refuted = [row.name for row in self.rows if row.verdict is Verdict.REFUTED]
         causes: tuple[RowName, ...] = ("isolation", shown.name)
@@ -194,18 +185,5 @@ class StepResult(RowsResult):
         return (*lines, *(f"next: {_NEXT[name]}" for name in dict.fromkeys([*first, *rest])))
 
     @property
-    def _limits(self) -> tuple[float, float]:
-        return self.mu_lower, self.mu_upper
-
-    def in_suite(self) -> dict[str, Any]:
-        """Return what a suite of results says of the check, beside its verdict and its lines."""
-        return {
-            "kind": "step",
-            "subject": self.step,
-            "claim": "" if self.claim is None else str(self.claim),
-            "found": "" if math.isnan(self.mu) else f"mu >= {self.mu_lower:.4g}",
-            "alpha": self.alpha,
-        }
-
-    def __repr__(self) -> str:
-        return f"<StepResult {self.step}: {self.verdict.value}, mu {self.mu:.4g}>"
+    def measured(self) -> str:
+        return "" if math.isnan(self.mu) else f"mu >= {self.mu_lower:.4g}"

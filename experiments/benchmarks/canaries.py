@@ -31,8 +31,8 @@ from ...mechanisms.training.dp_sgd import DPSGD, WorstCaseTraining, dp_sgd_claim
 from ...mechanisms.training.models import LogisticRegression, breast_cancer_records
 from ...mechanisms.training.observers import LastLoss
 from ...mechanisms.training.train import PoissonBatches
-from ..libraries.jax_privacy import CanaryTraining, Fault, jax_privacy_training
 from ..libraries.subjects import release_of
+from .jax_privacy import CanaryTraining, Fault, jax_privacy_training
 from .measure import (
     ALPHA,
     Effort,

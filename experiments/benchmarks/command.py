@@ -129,8 +129,8 @@ def bench_errata(seed: Seed = 0, alpha: CaseAlpha = 1e-5, jobs: Jobs = None, out
 
     Example: `dpaudit bench errata --out docs/sources-errata.md`
     """
-    from ..documents.errata import cases_of, errata_page
     from ..suite.run_suite import chosen_experiments, run_experiments
+    from .errata import cases_of, errata_page
 
     chosen = chosen_experiments(cases_of())
     suite = run_experiments(chosen, alpha=alpha, seed=seed, jobs=jobs)

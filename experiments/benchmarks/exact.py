@@ -9,9 +9,9 @@ from typing import Any, Final
 from ...audit.claims.claim import ApproxDP, Claim, PureDP, claim_at
 from ...audit.errors import MechanismError
 from ...audit.events.outputs import Raised
-from ...audit.exact.exact_result import ExactVerdict
 from ...audit.options import Budget
 from ...audit.procedures.check import check
+from ...audit.results.verdict import ExactVerdict
 from ..catalogue.entries import entries
 from ..libraries.subjects import release_of
 from .measure import Effort, Figures, Seeds, Table, Value, at_most, check_values, timed

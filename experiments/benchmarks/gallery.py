@@ -44,7 +44,7 @@ NAMES = tuple(_TITLES)
 _HEAD = """# Gallery of bugs
 
 Twenty mechanisms that break their claims, from the catalogue with which dpaudit is tested. Each picture shows the pilot
-outputs of an audit on x and on y, the natural log of their ratio with its standard error, and the event that the audit
+outputs of an audit on x and on y, the natural log of their ratio with its standard error, and the events that the audit
 tested (shaded). A ratio beyond the dotted lines ±ε is larger than claimed; a triangle is an output that occurred on one
 dataset only. The verdict rests on other runs than the picture: single ratios have large errors.
 

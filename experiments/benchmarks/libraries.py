@@ -1,18 +1,22 @@
-"""Audits of released libraries, the defects that the search finds in them, and suites of whole libraries."""
+"""Audits of released libraries, the defects in them, and suites of libraries, apart, because a page shows them."""
 
 from __future__ import annotations
 
 from typing import Final
 
+from ...audit.datasets.adjacency import AddRemove
+from ...audit.datasets.domains import Rows
 from ...audit.options import FloatingPoint
 from ...audit.results.audit_result import AuditResult
 from ...audit.results.verdict import Verdict
-from ..libraries.defects import defects
+from ...mechanisms.faulty import FlooredScaleMean
+from ..libraries.defects import Defect, defects
 from ..libraries.subjects import Subject, diffprivlib_subjects, opendp_subjects, pydp_subjects, release_of
 from ..library_suites.audited_library import plan_of
 from ..library_suites.coverage import Status, coverage_of_run
 from ..library_suites.library_names import library_named
 from ..library_suites.run_plan import run_plan
+from ..published.auditorium import BoundedMean
 from .measure import Effort, Figures, Seeds, Table, at_least, at_most, spread, timed
 
 _SUITE_ALPHA: Final = 1e-4  # the default of `dpaudit suite`
@@ -26,7 +30,25 @@ _SUBJECTS: dict[str, dict[str, Subject]] = {
         ("opendp", opendp_subjects), ("diffprivlib", diffprivlib_subjects), ("pydp", pydp_subjects)
     )
 }  # fmt: skip
-_DEFECTS = {defect.name: defect for defect in defects()}
+
+
+def all_defects() -> list[Defect]:
+    """Return the defects of releases, and `private_mean` of DP-Auditorium by its definition, which is of no release.
+
+    The variant of that mean divides a noisy sum by a noisy count, so that its noise does not depend on the count.
+    """
+    name, unit = "private_mean of DP-Auditorium, by its definition", Rows(low=0.0, high=1.0)
+    broken, variant = (
+        Subject(name=words, make=make, domain=unit, adjacency=AddRemove(), runs=20_000, search_runs=20_000)
+        for words, make in (
+            ("noise scaled by a noisy count", lambda: FlooredScaleMean(1.0)),
+            ("a noisy sum over a noisy count", lambda: BoundedMean(1.0, 0.0, 1.0)),
+        )
+    )
+    return [*defects(), Defect(name=name, library="", by="values", broken=broken, variant=variant)]
+
+
+_DEFECTS = {defect.name: defect for defect in all_defects()}
 
 
 def span(numbers: list[float], spec: str = ".3g") -> str:

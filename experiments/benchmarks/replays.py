@@ -16,13 +16,14 @@ import numpy as np
 from ... import mechanisms as m
 from ...audit.errors import DatasetError, MechanismError
 from ...audit.replay.replay import replay
-from ...audit.replay.replay_result import ReplayResult, ReplayVerdict
+from ...audit.replay.replay_result import ReplayResult
+from ...audit.results.verdict import ReplayVerdict
 from ...audit.search.candidates import Pool
 from ...audit.search.pairs_for_domain import pairs_of
 from ..catalogue.entries import entries
 from ..catalogue.fault import Fault
-from ..libraries.defects import defects
 from ..libraries.subjects import Subject, diffprivlib_fits, diffprivlib_tools, pydp_subjects, release_of
+from .libraries import all_defects
 from .measure import Effort, Figures, Seeds, Table, at_most, by_name, timed
 
 # What replays say of many pairs: counts of the verdicts, and what the first excess names.
@@ -106,7 +107,7 @@ def composites() -> dict[str, Composite]:
         *(_of_fault(fault) for fault in entries() if fault.family not in _LEFT_OUT),
         *(
             Composite(name=f"defect: {defect.name}", library=defect.library, wrong=defect.broken, right=defect.variant)
-            for defect in defects()
+            for defect in all_defects()
             if defect.by == "values"
         ),
         *(Composite(name=subject.name, library="diffprivlib", right=subject) for subject in diffprivlib_tools()),

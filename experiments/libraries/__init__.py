@@ -1,1 +1,1 @@
-"""Audits of released versions of OpenDP, diffprivlib, PyDP and JAX Privacy; each is imported when it is used."""
+"""Audits of released versions of OpenDP, diffprivlib and PyDP; each is imported when it is used."""

@@ -10,11 +10,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ...audit.datasets.adjacency import AddRemove, Adjacency, Replace, Within
+from ...audit.datasets.adjacency import Adjacency, Replace, Within
 from ...audit.datasets.domains import Answers, Domain, Rows
-from ...mechanisms import LaplaceMechanism, faulty
+from ...mechanisms import LaplaceMechanism
 from ...mechanisms.adapters import from_diffprivlib, from_diffprivlib_tool, from_opendp, from_pydp
-from ..published.auditorium import BoundedMean
 from .subjects import Subject, of_diffprivlib
 
 _NAN = float("nan")
@@ -37,7 +36,7 @@ class Defect:
 
 def defects() -> list[Defect]:
     """Return every defect with its variant."""
-    return [*_models(), *_tools(), *_thresholds(), *_low_bits(), _exposed_mean(), *_parts(), _mean_of_whole_numbers()]
+    return [*_models(), *_tools(), *_thresholds(), *_low_bits(), *_parts(), _mean_of_whole_numbers()]
 
 
 def _defect(
@@ -202,11 +201,3 @@ def _mean_of_whole_numbers() -> Defect:
     mean = partial(_of_rows, ("tools", "mean"), 0, 1, bounds=(0, 1))
     whole, plain = ("dtype=int", mean(dtype=int), bits), ("without dtype", mean(), bits)
     return _defect("diffprivlib", "mean, dtype int", whole, plain, 5_000, 4_000)
-
-
-def _exposed_mean() -> Defect:
-    """Return `private_mean` of DP-Auditorium, with a mean whose noise does not depend on the noisy count as variant."""
-    unit, name = Rows(low=0.0, high=1.0), "private_mean of DP-Auditorium, by its definition"
-    broken = "noise scaled by a noisy count", lambda: faulty.FlooredScaleMean(1.0), unit
-    variant = "a noisy sum over a noisy count", lambda: BoundedMean(1.0, 0.0, 1.0), unit
-    return _defect("", name, broken, variant, 20_000, 20_000, adjacency=AddRemove())

@@ -1,4 +1,4 @@
-"""The reference suite and all experiments: their registry, lists for the terminal, and their run."""
+"""``dpaudit run | list``: the reference suite and all experiments, their lists for the terminal, and their run."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias
+
+import typer
 
 from ...audit.claims.claim import claim_at
 from ...audit.datasets.adjacency import AddRemove, Adjacency, Local, Within
+from ...audit.errors import OptionError
 from ...audit.options import Progress
 from ...audit.records.json_codec import save
 from ...audit.records.suite import Entry, Suite, Topic
@@ -26,7 +29,10 @@ from ...mechanisms import (
     faulty,
 )
 from ...mechanisms.faulty.flaw import total
-from ...reports.plain_text import number
+from ...reports.cli.interruption import Begun, interruptible, store_for, telling_what_is_kept
+from ...reports.cli.report_commands import console, earlier_title, show, write_reports
+from ...reports.cli.shared_options import Jobs, environment_of_command, optional, whole
+from ...reports.plain_text import number, require_for_html
 from ..cases.experiment import AuditCase, Case, Experiment, fails, holds, select, stated
 from ..documents import (
     analytic_gaussian,
@@ -187,3 +193,76 @@ def _title(ids: Sequence[str]) -> str:
         return "Reference suite"
     shown = ", ".join(ids[:8])
     return f"Experiment{'s' * (len(ids) != 1)} {shown}" + (f" and {len(ids) - 8} more" if len(ids) > 8 else "")
+
+
+Names = Annotated[list[str] | None, typer.Argument(help="Ids such as E2, names of cases, or all.", show_default=False)]
+RunsOfCases = Annotated[int | None, whole("Runs per dataset; by default the number of each case.", show_default=False)]
+
+
+def run(
+    names: Names = None,
+    runs: RunsOfCases = None,
+    alpha: Annotated[
+        float | None, typer.Option(help="Allowed false-alarm probability of each case.", show_default="1e-05")
+    ] = None,
+    seed: Annotated[
+        int | None, whole("Random seed; results do not depend on the number of workers.", show_default="0")
+    ] = None,
+    jobs: Jobs = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the results and the report.", show_default="audit-report")
+    ] = None,
+    resume: Annotated[Path | None, optional("Folder of an interrupted run to resume with its options.")] = None,
+) -> None:
+    """Run experiments: by default the reference mechanisms and their buggy variants, or `all`.
+
+    Exit status 0 if every verdict is expected, 1 otherwise: a correct variant is refuted, a buggy one is not, or a
+    case is inconclusive, possibly because `--runs` is too small.
+
+    The folder keeps all finished work, also after Ctrl-C or a crash, and `--resume` continues from there.
+
+    Example: `dpaudit run E2 D7`
+    """
+    if resume is not None and out not in (None, resume):
+        raise OptionError(f"--resume continues in {resume}, and --out {out} is a different folder; leave --out out.")
+    out = resume or out or Path("audit-report")
+    require_for_html()
+    way_on = f"`dpaudit run --resume {out}` continues"
+    earlier = None if resume else earlier_title(out)
+    with store_for(out, "run", is_resumed=resume is not None) as store:
+        begun = Begun.noted(store, names=names or None, runs=runs, alpha=alpha, seed=seed)
+        chosen = chosen_experiments(begun.names)
+        with telling_what_is_kept(store, f"--resume {out}"), interruptible(way_on):
+            suite = run_experiments(
+                chosen,
+                alpha=begun.alpha,
+                seed=begun.seed,
+                runs=begun.runs,
+                jobs=jobs,
+                out=out,
+                progress=True,
+                environment=environment_of_command(),
+                store=store,
+            )
+        written: list[str] = []
+        try:  # the verdicts are printed even if the report cannot be written
+            with telling_what_is_kept(store, f"--resume {out}"):
+                written = write_reports(suite, out)
+        finally:
+            if earlier is not None:
+                written.append(f"replaced: the earlier results in {out}, {earlier!r}; --out names another folder")
+            show(suite, written)
+        store.discard()
+    raise typer.Exit(0 if suite.is_met else 1)
+
+
+def list_experiments(names: Names = None) -> None:
+    """Show the experiments and their statements; experiments named by id, or `all`, are shown with their cases.
+
+    Example: `dpaudit list E2`
+    """
+    if names:
+        console().print(*details(chosen_experiments(names)), sep="\n")
+    else:
+        console().print(overview(all_experiments()))
+        console().print("`dpaudit list E2` shows the cases of E2, `dpaudit run E2` runs them.")

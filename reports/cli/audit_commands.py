@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from ...audit.records.suite import Suite
     from ...audit.results.audit_result import AuditResult
     from ...audit.results.canary_result import CanaryResult
+    from ...audit.results.result import Result
 
 
 def audit(
@@ -141,7 +142,7 @@ def audit(
     from ...audit.options import checked
     from ...audit.procedures.check import check
     from ...audit.search.find_worst_pair import find_worst_pair
-    from ..plain_text import error_budget, other_way, require_for_html
+    from ..plain_text import facts, require_for_html, spelled
     from .dataset_arguments import import_object, read_dataset
     from .interruption import STATUS, interruptible, store_for, telling_what_is_kept
 
@@ -191,7 +192,7 @@ def audit(
             if search is not None:
                 options["guide"] = checked("guide", guide, or_none=True)
                 found = find_worst_pair(mechanism, import_object(search), search_runs=search_runs, **options)
-                result, shown, complement = found.audit, str(found), ""
+                result, shown = found.audit, str(found)
                 if keep_datasets:  # else its rows are not printed
                     named |= {"x": _as_json(found.x), "y": _as_json(found.y)}
             else:
@@ -201,22 +202,19 @@ def audit(
                     if stop.result is None:
                         raise
                     result = stop.result
-                shown = f"{result}\n  pair    {result.pair.difference} ({result.pair.adjacency})"
-                shown += f"\n  event   {result.event_in_words}"
-                complement = other_way(result)
-        if complement:
-            shown += f"\n          {complement}"
+                shown = str(result)
         written: list[str] = []
         try:  # a verdict is printed even if its report cannot be written
             if out is not None and folder is not None:
                 with telling_what_is_kept(store, "the same command and --resume"):
                     written = _saved(_suite(label, result), folder, out)
         finally:
-            counts = [] if result.seen else [f"  counts  {result.tested}"]  # which the verdict then shows
-            budget = f"  alpha   {error_budget(result)}"
+            known = {"counts"} if result.seen else set()  # which the verdict shows
+            known |= {"event", "", "pair", "runs"} if search is not None else set()
+            told = [f"  {fact:<7} {spelled(value)}" for fact, value in facts(result) if fact not in known]
             is_named = path is not None and None not in (named["x"], named["y"])
             line = in_shell(shown, result, _again("replay", str(path), named) if is_named else "")
-            typer.echo("\n".join([line, *counts, f"  seed    {result.seed}", budget]))
+            typer.echo("\n".join([line, *told]))
             if result.bins is not None:
                 typer.echo(f"  bins    {result.bins}")
         print_lines(written)
@@ -252,7 +250,7 @@ def _exact_audit(mechanism: Any, where: list[Any], label: str, options: dict[str
     typer.echo("\n  ".join([result.headline, *map(in_options, result.details)]))
     if folder is not None and out is not None:
         print_lines(_saved(Suite(title=title, entries=(), checks=(side_check(label, result),)), folder, out))
-    return status or {"VERIFIED": 0, "REFUTED": 1, "UNDETERMINED": 3}[result.verdict.name]
+    return status or _status(result)
 
 
 def replay(
@@ -282,7 +280,6 @@ def replay(
     """
     from ...audit.records.suite import Suite, side_check
     from ...audit.replay.replay import replay as replayed
-    from ...audit.replay.replay_result import ReplayVerdict
     from .dataset_arguments import import_object, read_dataset
 
     claim = claim_or_none(epsilon, delta, mu, rho)
@@ -308,8 +305,7 @@ def replay(
         typer.echo(f"  calls   {result.table().replace(chr(10), f'{chr(10)}          ')}")
     if folder is not None and out is not None:
         print_lines(_saved(Suite(title=title, entries=(), checks=(side_check(path, result),)), folder, out))
-    status = {ReplayVerdict.BOUNDED: 0, ReplayVerdict.EXCESS: 1, ReplayVerdict.UNDETERMINED: 3}
-    raise typer.Exit(status[result.verdict])
+    raise typer.Exit(_status(result))
 
 
 def _suite(name: str, result: AuditResult | CanaryResult) -> Suite:
@@ -343,10 +339,10 @@ def _title(name: str) -> str:
     return f"Audit of {name}"
 
 
-def _status(result: AuditResult | CanaryResult) -> int:
-    from ...audit.results.verdict import Verdict
+def _status(result: Result) -> int:
+    from ..plain_text import alike
 
-    return {Verdict.NOT_REFUTED: 0, Verdict.REFUTED: 1, Verdict.INCONCLUSIVE: 3}[result.verdict]
+    return {"NOT_REFUTED": 0, "REFUTED": 1, "INCONCLUSIVE": 3}[alike(result.verdict.name).name]
 
 
 def _mechanism(path: str | None, program: str | None) -> tuple[Any, str, dict[str, Any]]:
@@ -431,7 +427,7 @@ def canaries(
     Example: `dpaudit canaries scores.csv --epsilon 1 --delta 1e-5 --out report`
     """
     from ...audit.canaries.check_canaries import check_canaries
-    from ..plain_text import canary_facts, require_for_html, spelled
+    from ..plain_text import facts, require_for_html, spelled
     from .dataset_arguments import read_scores
 
     claim = claim_from_options(epsilon, delta, mu, rho)
@@ -453,7 +449,7 @@ def canaries(
             written = _saved(_suite(name, result), out, out)
     finally:
         typer.echo(in_shell(str(result), result))
-        for label, fact in canary_facts(result):
+        for label, fact in facts(result):
             typer.echo(f"  {label:<8} {spelled(fact)}")
     print_lines(written)
     if on_terminal():

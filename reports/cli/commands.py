@@ -66,13 +66,14 @@ def usage_sentence(error: Any) -> str:
 _EXTRA = re.compile(r"unexpected extra arguments?(?:\(s\))? \((.*)\)$", re.IGNORECASE)
 _PACKAGE = str(__package__).rpartition(".reports")[0]
 _MODULES = {
-    "experiments.commands": ("run", "list", "suite"),
+    "experiments.suite.run_suite": ("run", "list"),
+    "experiments.library_suites.command": ("suite",),
     "reports.cli.report_commands": ("plan", "report", "compare", "schema"),
     "reports.cli.audit_commands": ("audit", "replay", "canaries"),
     "experiments.benchmarks.command": ("bench",),
 }
-"""The commands of each module, which is named, not imported: `experiments` come after `reports`, and the benchmarks are
-not in the wheel."""
+"""The commands of each module, which is named, not imported: `experiments` come after `reports`, and those that
+measure dpaudit itself are not in the wheel."""
 COMMANDS = {
     "run": "Run experiments: by default the reference mechanisms and their buggy variants, or `all`.",
     "list": "Show the experiments and their statements; experiments named by id, or `all`, are shown with their cases.",
@@ -108,7 +109,7 @@ class DeferredGroup(TyperGroup):
         return self._loaded[cmd_name]
 
     def list_commands(self, ctx: Any) -> list[str]:
-        return [name for name in self.commands if name != "bench" or _has_benchmarks()]
+        return [name for name in self.commands if _is_installed(name)]
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         with formatter.section("Commands"):
@@ -144,18 +145,22 @@ class DeferredGroup(TyperGroup):
             ) from error
 
 
-def _has_benchmarks() -> bool:
-    return find_spec(f"{_PACKAGE}.experiments.benchmarks") is not None
+def _module_of(name: str) -> str:
+    (module,) = (module for module, names in _MODULES.items() if name in names)
+    return f"{_PACKAGE}.{module}"
+
+
+def _is_installed(name: str) -> bool:
+    return find_spec(_module_of(name).rpartition(".")[0]) is not None
 
 
 def _load(name: str) -> Any:
-    if name == "bench" and not _has_benchmarks():
+    if not _is_installed(name):
         raise OptionError(
-            "the benchmarks are not installed with the package; run `make evidence` in a checkout of the repository, "
-            "or one of them with PYTHONPATH=.venv/source python -m dpaudit bench."
+            f"`dpaudit {name}` measures dpaudit itself and is not installed with the package; run `make evidence` in a "
+            f"checkout of the repository, or PYTHONPATH=.venv/source python -m dpaudit {name}."
         )
-    (module,) = (module for module, names in _MODULES.items() if name in names)
-    found = getattr(import_module(f"{_PACKAGE}.{module}"), "list_experiments" if name == "list" else name)
+    found = getattr(import_module(_module_of(name)), "list_experiments" if name == "list" else name)
     if not isinstance(found, typer.Typer):
         alone = typer.Typer(add_completion=False, rich_markup_mode="markdown")
         alone.command(name)(found)

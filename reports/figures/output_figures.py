@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy.typing as npt
 from scipy.special import expit
 
 from ...audit.claims.claim import ApproxDP, Claim, GroupClaim, PureDP
-from ...audit.events.events import Intervals, Outcomes, Sketch, names_in
+from ...audit.events.events import Event, Intervals, Outcomes, Sketch, names_in
 from ...audit.events.outputs import outcome_words, output_words
 from ...audit.inference.confidence_bands import concave_hull
 from ...audit.records.suite import Entry, ExactTable, Suite
@@ -114,6 +115,15 @@ def draw_ratio(axes: Axes, result: AuditResult, drawn: Sketch) -> None:
     draw_claimed_epsilon(axes, epsilon, across=not drawn.labels)
 
 
+def draw_ratio_and_bound(axes: Axes, result: AuditResult, drawn: Sketch) -> None:
+    """Draw the log ratio and, against a pure claim, the lower bound that other runs showed."""
+    draw_ratio(axes, result, drawn)
+    if isinstance(result.claim, PureDP) and 0.0 < result.bound < math.inf and not result.findings:
+        line = axes.axvline if drawn.labels else axes.axhline
+        for end, label in ((result.bound, f"shown: {found_words(result)}"), (-result.bound, "")):
+            line(end, color=LOOKS[result.verdict].colour, linewidth=1.0, linestyle=style.DASHED, label=label)
+
+
 def draw_claimed_epsilon(axes: Axes, epsilon: float | None, *, across: bool) -> None:
     """Draw lines at 0 and, for a claim with an epsilon, at ±ε: horizontal if `across`, else vertical."""
     line = axes.axhline if across else axes.axvline
@@ -136,12 +146,13 @@ def claimed_epsilon(claim: Claim | None) -> float | None:
 
 
 def _rows(axes: Axes, result: AuditResult, drawn: Sketch) -> Array:
-    """Label a row for each outcome, and shade the outcomes in the event."""
+    """Label a row for each outcome, and shade the outcomes in the events."""
     rows = np.arange(len(drawn.labels), dtype=np.float64)
-    inside = np.array([_is_inside(result, label) for label in drawn.labels])
+    events, label = _events(result)
+    inside = np.array([any(_is_inside(event, outcome) for event in events) for outcome in drawn.labels])
     if inside.any():
         low, high = axes.get_yaxis_transform(), np.full(int(inside.sum()), 1.0)
-        axes.barh(rows[inside], high, 1.0, transform=low, label="event", **style.EVENT)
+        axes.barh(rows[inside], high, 1.0, transform=low, label=label, **style.EVENT)
     style.name_rows(axes, _names(drawn))
     return rows
 
@@ -151,12 +162,12 @@ def _names(drawn: Sketch) -> list[str]:
 
 
 def _shaded_edges(axes: Axes, result: AuditResult, drawn: Sketch) -> Array:
-    """Return the bin edges, and shade the event if it consists of intervals."""
+    """Return the bin edges, and shade the events that consist of intervals."""
     inner = np.array(drawn.edges, dtype=np.float64)
     step = inner[1] - inner[0]
     edges = np.concatenate([[inner[0] - step], inner, [inner[-1] + step]])
-    label: str | None = "event"
-    for low, high in result.event.intervals if isinstance(result.event, Intervals) else ():
+    events, label = _events(result)
+    for low, high in chain.from_iterable(event.intervals for event in events if isinstance(event, Intervals)):
         if high < edges[0] or low > edges[-1]:
             continue
         start, end = max(low, float(edges[0])), min(high, float(edges[-1]))
@@ -164,15 +175,21 @@ def _shaded_edges(axes: Axes, result: AuditResult, drawn: Sketch) -> Array:
             axes.axvspan(start, end, label=label, **style.EVENT)
         else:
             axes.axvline(start, color="#E0B000", linewidth=1.5, zorder=0, label=label)
-        label = None
+        label = ""
     what = style.legible(output_words(names_in(result.event)), 40)
     axes.set(xlim=(edges[0], edges[-1]), xlabel=f"{what} (the outermost bins are open-ended)")
     return edges
 
 
-def _is_inside(result: AuditResult, label: str) -> bool:
+def _events(result: AuditResult) -> tuple[list[Event], str]:
+    """The event, or the events of both directions if they were tested together, and their label."""
+    if result.opposite is None:
+        return [result.event], "event"
+    return [result.event, result.opposite.event], "events"
+
+
+def _is_inside(event: Event, label: str) -> bool:
     """Whether the outcome with this label lies in the event."""
-    event = result.event
     if isinstance(event, Outcomes):
         return (label in {outcome_words(value) for value in event.values}) != event.others
     if isinstance(event, Intervals):
@@ -563,7 +580,7 @@ def forest(suite: Suite, *, narrow: bool = False, has_legend: bool = True) -> Fi
 
 def audits(suite: Suite) -> Rows:
     """Entries of a suite that audit a claim, with their results."""
-    return [(entry, entry.result) for entry in suite.entries if not isinstance(entry.result, StatementResult)]
+    return [(entry, entry.result) for entry in suite.entries if entry.result.claim is not None]
 
 
 def draw_forest(axes: Axes, suite: Suite, *, narrow: bool = False) -> None:

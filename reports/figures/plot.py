@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from xml.etree import ElementTree
 
@@ -17,11 +18,13 @@ from ...audit.exact.exact_result import ExactResult
 from ...audit.extras import require
 from ...audit.printing import percent
 from ...audit.records.suite import Checked, Entry, ExactTable, Suite
-from ...audit.results.audit_result import AuditResult
+from ...audit.results.audit_result import AuditResult, ClaimResult
 from ...audit.results.bin_result import BinCounts
 from ...audit.results.canary_result import CanaryResult
+from ...audit.results.result import Result
 from ...audit.results.statement_result import StatementResult
 from ..plain_text import LOOKS, found, number, prose, visible
+from . import figure_style as style
 from . import output_figures as drawings
 from .figure_style import WIDTH, in_report_style, legend_above, panel
 from .output_figures import audits, draw_forest, forest_marks
@@ -42,6 +45,7 @@ Drawable: TypeAlias = (
 )
 ByKind: TypeAlias = dict[str, Callable[["Axes"], None]]
 
+_ACROSS: Final = 78  # characters of matplotlib's medium size across a figure of its own width
 _SKETCH = "outputs that are single numbers or few outcomes, so that the pilot keeps a table of them"
 _BINS = "bin counts: check(..., bins=32)"
 KINDS = {
@@ -67,7 +71,7 @@ KINDS = {
 
 
 def plot(result: Drawable, kind: str | None = None, ax: Axes | None = None) -> Axes:
-    """Draw a result with its title into `ax` or a new figure, and return the axes.
+    """Draw a result with its title into `ax`, or with its verdict too into a new figure, and return the axes.
 
     Fonts, sizes and colours follow matplotlib's settings, except that data consistent with the claim are blue, and
     data that contradict it are vermillion with a different shape.
@@ -78,9 +82,9 @@ def plot(result: Drawable, kind: str | None = None, ax: Axes | None = None) -> A
     kind : str, optional
         By default the most informative kind, the first of `kinds_of`:
 
-        - "outputs": frequencies on x and y in the pilot, with the event shaded;
-        - "ratio": log ratio of the frequencies with standard errors, and the claim at ±ε; drawn as "ratios" if every
-          outcome was counted;
+        - "outputs": frequencies on x and y in the pilot, with the events shaded;
+        - "ratio": log ratio of the frequencies with standard errors, the claim at ±ε and the bound that a pure claim is
+          compared with; drawn as "ratios" if every outcome was counted;
         - "ratios": log ratio of every bin, with intervals that hold together;
         - "profile": δ(ε) in both directions with bands, and the claim's curve; both ends of an exact audit;
         - "trade-off": largest power at each false-positive rate with a band, and the claim's boundary;
@@ -127,9 +131,12 @@ def plot(result: Drawable, kind: str | None = None, ax: Axes | None = None) -> A
         raise OptionError(f"kind={_short(kind)} {_refusal(chosen, kinds, result)}", kind=kind, kinds=kinds)
     if ax is not None and not hasattr(ax, "get_xaxis_transform"):
         raise OptionError(f"ax={_short(ax)} is not a matplotlib Axes; pass a single one, such as axes[0].", ax=ax)
-    axes = _new_axes(result, chosen) if ax is None else ax
+    told = _told(result, chosen) if ax is None else []
+    axes = _new_axes(result, chosen, len(told)) if ax is None else ax
     draw_by_kind[chosen](axes)
-    axes.set_title(KINDS[chosen][0])
+    axes.set_title("\n".join([KINDS[chosen][0], *told]))
+    if told:
+        axes.title.set_fontsize("medium")
     _explain(axes, chosen)
     return axes
 
@@ -147,7 +154,7 @@ def _drawings(result: Drawable) -> ByKind:
     if isinstance(result, BinCounts):
         return _of_bins(result, None)
     if isinstance(result, ExactResult):
-        return {"profile": partial(drawings.draw_exact, table=result.in_suite()["exact"])}
+        return {"profile": partial(drawings.draw_exact, table=result.tabulated())}
     if isinstance(result, StatementResult):
         if result.series is not None:
             found["series"] = partial(drawings.draw_series, series=result.series)
@@ -158,7 +165,7 @@ def _drawings(result: Drawable) -> ByKind:
         if (sketch := drawings.usable_sketch(result)) is not None:
             found["outputs"] = partial(drawings.draw_shares, result=result, drawn=sketch)
             if result.bins is None or not drawings.are_outcomes(result.bins):
-                found["ratio"] = partial(drawings.draw_ratio, result=result, drawn=sketch)
+                found["ratio"] = partial(drawings.draw_ratio_and_bound, result=result, drawn=sketch)
         found |= {} if result.bins is None else _of_bins(result.bins, result.claim)
     elif isinstance(result, CanaryResult) and result.sketch is not None:
         found["scores"] = partial(drawings.draw_scores, result=result, sketch=result.sketch)
@@ -168,7 +175,7 @@ def _drawings(result: Drawable) -> ByKind:
         result = Suite(title="", entries=tuple(Entry(name=each.mechanism, result=each) for each in result))
     if not isinstance(result, Suite):
         raise OptionError(
-            f"a {type(result).__name__} cannot be drawn; pass an AuditResult, StatementResult, CanaryResult, "
+            f"{type(result).__name__} cannot be drawn; pass an AuditResult, StatementResult, CanaryResult, "
             "BinCounts, Suite or a list of AuditResults.",
             type=type(result).__name__,
         )
@@ -195,11 +202,11 @@ def _short(kind: object) -> str:
 
 
 def _explain(axes: Axes, kind: str) -> None:
-    """Draw the legend inside the axes, or below them if rows fill the axes."""
+    """Draw the legend inside the axes, or below them if rows fill the axes or texts stand in their corners."""
     from matplotlib import rcParams
     from matplotlib.transforms import ScaledTranslation
 
-    if not axes.yaxis_inverted():
+    if kind != "scores" and not axes.yaxis_inverted():
         axes.legend(loc="best")
         return
     handles = forest_marks() if kind == "forest" else axes.get_legend_handles_labels()[0]
@@ -211,8 +218,17 @@ def _explain(axes: Axes, kind: str) -> None:
     )  # fmt: skip
 
 
-def _new_axes(result: Drawable, kind: str) -> Axes:
-    """Axes of a new pyplot figure whose height fits the rows."""
+def _told(result: Drawable, kind: str) -> list[str]:
+    """Lines of the verdict, for the title of a figure that stands alone; the rows of a forest have their own."""
+    one = result.result if isinstance(result, Entry) else result
+    if kind == "forest" or not isinstance(one, Result):
+        return []
+    texts = (one.headline, *([one.seen] if isinstance(one, ClaimResult) else []))
+    return [line for text in texts for line in wrap(style.legible(text, 300), _ACROSS)]
+
+
+def _new_axes(result: Drawable, kind: str, told: int) -> Axes:
+    """Axes of a new pyplot figure whose height fits the rows, and below a title of `told` more lines."""
     require("report", "figures need", "matplotlib")
     from matplotlib import pyplot
 
@@ -220,10 +236,10 @@ def _new_axes(result: Drawable, kind: str) -> Axes:
     if kind == "forest":
         height = 1.4 + 0.46 * (len(audits(result)) if isinstance(result, Suite) else 1)
     elif kind == "points" and isinstance(result, StatementResult):
-        height = 1.4 + 0.46 * len(drawings.drawn_points(result))
+        height = 1.4 + 0.2 * told + 0.46 * len(drawings.drawn_points(result))
     elif kind == "ratios":
         bins = result.bins if isinstance(result, AuditResult) else result
-        height = 1.4 + 0.25 * len(bins.names) if isinstance(bins, BinCounts) else height
+        height = 1.4 + 0.2 * told + 0.25 * len(bins.names) if isinstance(bins, BinCounts) else height
     axes: Axes = pyplot.subplots(figsize=(width, height), layout="constrained")[1]
     return axes
 

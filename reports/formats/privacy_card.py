@@ -6,12 +6,10 @@ import datetime
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from ...audit.printing import counted, percent
 from ...audit.records.json_codec import told_apart
 from ...audit.records.suite import Entry, Scalar, Suite, rows
 from ...audit.results.audit_result import AuditResult
 from ...audit.results.canary_result import CanaryResult
-from ...audit.results.statement_result import StatementResult
 from ...audit.results.verdict import Verdict
 from .. import plain_text as plain
 from ..pages.audit_facts import IN_NO_AUDIT, place_of_mechanism
@@ -74,7 +72,7 @@ def _card(entry: Entry, name: str, row: dict[str, Scalar], day: datetime.date) -
         "remarks": [plain.prose(remark) for remark in result.remarks],
         "cautions": [plain.prose(one.text) for one in plain.cautions(result)],
         **_subject(entry),
-        "evidence": _evidence(entry),
+        "evidence": plain.fact_lines(result),
         "attacks": plain.attack_lines(result),
         "implementation": _implementation(entry),
         "accounting": "not examined",
@@ -91,11 +89,11 @@ def _card(entry: Entry, name: str, row: dict[str, Scalar], day: datetime.date) -
 def _subject(entry: Entry) -> dict[str, Any]:
     """What the audit is about: the claim with its unit and neighbours, or the statement."""
     result = entry.result
-    if isinstance(result, StatementResult):
+    if result.claim is None:
         return {"statement": plain.prose(result.statement), "claim": "none; a statement is not a privacy claim"}
     if isinstance(result, AuditResult):
         pair = result.pair
-        unit, adjacency = plain.visible(pair.unit) or "not stated", plain.visible(pair.adjacency)
+        unit, adjacency = plain.visible(pair.unit) or "not stated", plain.visible(result.adjacency)
         checked = (
             plain.prose(pair.doubt)
             or f"{plain.visible(pair.x)} and {plain.visible(pair.y)}: {plain.visible(pair.difference)}"
@@ -112,37 +110,13 @@ def _subject(entry: Entry) -> dict[str, Any]:
     }
 
 
-def _evidence(entry: Entry) -> list[str]:
-    """What was examined, a sentence each."""
-    result = entry.result
-    alpha = f"error probability {result.alpha:g} ({percent(1 - result.alpha)} confidence)"
-    if isinstance(result, StatementResult):
-        numbers = counted(len(result.points), "number")
-        return [f"{numbers} in {result.runs:,} runs, {alpha}", f"intervals: {plain.visible(result.method)}"]
-    if isinstance(result, CanaryResult):
-        return [
-            f"{counted(result.canaries, 'canary')} in {counted(result.runs, 'training run')}, {alpha}",
-            f"lower bound {plain.found(result)}; if every guess had been correct, "
-            f"{plain.visible(result.claim.describe_parameter(result.max_attainable_bound))}",
-            *([] if result.min_detectable_excess is None else [plain.visible(result.detectable_in_words)]),
-        ]
-    if result.findings:
-        return [f"{result.runs:,} runs on each dataset; a failed health check leaves no bound"]
-    by = "by the event" if result.stopped is None or result.is_closed else "by bets, the last of them on the event"
-    return [
-        f"{result.runs:,} runs on each dataset, {alpha}",
-        f"lower bound {plain.found(result)} {by}: {plain.visible(result.event_in_words)}",
-        *([] if result.min_detectable_excess is None else [plain.visible(result.detectable_in_words)]),
-    ]
-
-
 def _implementation(entry: Entry) -> dict[str, Any]:
     """The code that was run, as far as it is recorded."""
     result = entry.result
     known: dict[str, Any] = {
         "versions": {plain.visible(name): plain.visible(version) for name, version in result.versions}
     }
-    if not isinstance(result, StatementResult):
+    if result.claim is not None:
         known = {"mechanism": plain.visible(result.mechanism, 300), **known}
     code = result.provenance
     if code is not None:
@@ -159,7 +133,7 @@ def _implementation(entry: Entry) -> dict[str, Any]:
 def _not_examined(entry: Entry) -> tuple[str, ...]:
     """What a reader might take for examined, and is not."""
     result = entry.result
-    if isinstance(result, StatementResult):
+    if result.claim is None:
         return "every privacy claim of the mechanism", "other datasets"
     if isinstance(result, CanaryResult):
         return (

@@ -22,8 +22,6 @@ from ...audit.errors import OptionError, RecordError
 from ...audit.files import regular
 from ...audit.records.json_codec import ROUNDED, json_bytes, told_apart
 from ...audit.records.suite import Checked, Entry, Scalar, Suite, rows
-from ...audit.results.audit_result import AuditResult
-from ...audit.results.statement_result import StatementResult
 from ...audit.results.verdict import Verdict
 from ..pages.audit_facts import (
     INSTALLED,
@@ -36,7 +34,7 @@ from ..pages.audit_facts import (
     repetition,
     uri_of,
 )
-from ..plain_text import APART, cautions, prose, stated, visible
+from ..plain_text import APART, cautions, prose, visible
 
 # JSON without literals that a strict reader refuses, and the recorded values of an entry as JSON.
 
@@ -94,13 +92,12 @@ def recorded(entry: Entry, row: dict[str, Scalar]) -> dict[str, Scalar]:
     Left out are bound, estimate, p-value and detectable excess after a failed health check, and the estimate of bets,
     which is biased.
     """
-    result, left_out = entry.result, frozenset[str]()
-    if isinstance(result, AuditResult):
-        left_out = _OF_COUNTS if result.findings else frozenset()
-        left_out |= {"estimate"} if result.stopped is not None and not result.is_closed else set()
+    result = entry.result
+    left_out = _OF_COUNTS if result.findings and result.claim is not None else frozenset()
+    left_out |= {"estimate"} if result.stopped is not None and not result.is_closed else set()
     found = {name: row[name] for name in _COLUMNS if row[name] is not None and name not in left_out}
     own = {name: visible(value, _LONG) if isinstance(value, str) else value for name, value in found.items()}
-    if isinstance(result, AuditResult) and result.ignored:
+    if result.ignored:
         own["ignored"] = visible(", ".join(result.ignored), _LONG)
     if read_with := cautions(result):
         own["cautions"] = visible("; ".join(one.text for one in read_with), _LONG)
@@ -186,7 +183,7 @@ _OTHERS: Final = {
 
 def rule_id(result: Checked) -> str:
     """Return the rule of a result: the family of its claim, without parameters and distance."""
-    return STATEMENT if isinstance(result, StatementResult) else family(result.claim)
+    return STATEMENT if result.claim is None else family(result.claim)
 
 
 def family(claim: Claim) -> str:
@@ -333,7 +330,7 @@ def _finding(
 def _low_bits(entry: Entry, name: str, places: tuple[dict[str, Any], ...]) -> list[dict[str, Any]]:
     """The result of a warning of a floating-point leak, if there is one."""
     result = entry.result
-    if not isinstance(result, AuditResult) or result.floating_point_leak is None:
+    if result.floating_point_leak is None:
         return []
     own = {
         "message": {"text": _message(f"{visible(name)}: {prose(str(result.floating_point_leak))}")},
@@ -346,12 +343,12 @@ def _words(entry: Entry, name: str, related: list[dict[str, Any]]) -> str:
     """The message: verdict, what was audited, what must be read with it, and links to the places of a replay."""
     result = entry.result
     parts = [_ended(f"{visible(name)}: {prose(result.sentence)}")]
-    if isinstance(result, StatementResult):
+    if result.claim is None:
         parts.append(_ended(f"Statement: {prose(result.statement)}"))
     else:
-        pair = result.pair.adjacency if isinstance(result, AuditResult) else f"{result.adjacency} of one canary"
-        parts.append(f"Claim: {visible(stated(result))} ({visible(pair)}).")
-    apart = f"WARNING: {result.floating_point_leak}" if isinstance(result, AuditResult) else ""  # a separate result
+        of_one = " of one canary" * (result.kind == "canaries")
+        parts.append(f"Claim: {visible(result.claimed)} ({visible(result.adjacency)}{of_one}).")
+    apart = f"WARNING: {result.floating_point_leak}"  # a separate result
     parts += [_ended(prose(remark)) for remark in result.remarks if remark != apart]
     parts += [_ended(prose(f"WARNING: {one.text}")) for one in cautions(result) if one.kind in APART]
     if not entry.is_met and entry.expected is not None:
@@ -423,11 +420,10 @@ def _fingerprint(entry: Entry, name: str, rule_name: str) -> str:
     """A hash of what is audited, of nothing that was drawn and of no place in a file."""
     result = entry.result
     words = [rule_name, name, entry.experiment]
-    if isinstance(result, StatementResult):
+    if result.claim is None:
         words += [result.statement, result.quantity]
     else:
-        words += [result.mechanism, str(result.claim)]
-        words += [result.adjacency] if not isinstance(result, AuditResult) else [result.pair.adjacency]
+        words += [result.mechanism, str(result.claim), result.adjacency]
     joined = "\0".join(words).encode("utf-8", "surrogatepass")
     return hashlib.sha256(joined).hexdigest()[:32]
 

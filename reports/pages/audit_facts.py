@@ -15,9 +15,7 @@ from urllib.parse import quote
 from ...audit.known_options import is_call
 from ...audit.printing import percent
 from ...audit.records.suite import Checked, Entry, ReplayRow, Suite
-from ...audit.results.audit_result import AuditResult
 from ...audit.results.canary_result import CanaryResult
-from ...audit.results.statement_result import StatementResult
 from ...audit.results.verdict import Verdict
 from ...audit.results.worst_pair import WorstPair
 from ...audit.sampling.pilot_and_batch_sizes import are_of_one_session
@@ -38,20 +36,15 @@ _REMARKS = "white-space:pre-wrap;margin:.4em 0;background:none;color:inherit"
 
 def card(result: Result) -> str:
     """Return HTML without scripts or external resources; figures need matplotlib and are left out without it."""
-    told = [f"  {remark}" for remark in result.remarks] + plain.lines_below(result)
-    sentence, *remarks = [
-        html.escape(plain.visible(line, 2_000)) for line in (getattr(result, "headline", result.sentence), *told)
-    ]
+    told = [f"  {remark}" for remark in result.remarks] + [*result.below]
+    sentence, *remarks = [html.escape(plain.visible(line, 2_000)) for line in (result.headline, *told)]
     look = plain.LOOKS[plain.alike(result.verdict.name)]
     mark = _MARK.format(look.colour, look.mark)
     parts = [f'<div style="{_BOX.format(look.colour)}">{mark} <strong>{sentence}</strong>']
     if remarks:
         parts.append(f'<pre style="{_REMARKS}">{chr(10).join(remarks)}</pre>')
-    shown = result.observation.splitlines() if isinstance(result, AuditResult) else []
-    if isinstance(result, CanaryResult):
-        facts = dict(plain.canary_facts(result))
-        shown = [f"{name}: {facts[name]}" for name in ("canaries", "guesses", "at most")]
-    parts += [f"<div>{html.escape(plain.visible(line, 2_000))}</div>" for line in shown]
+    facts = plain.fact_lines(result) if isinstance(result, Checked) else []
+    parts += [f"<div>{html.escape(plain.visible(fact, 2_000))}</div>" for fact in facts]
     drawn = result.audit if isinstance(result, WorstPair) else result
     if isinstance(drawn, Checked) and find_spec("matplotlib") is not None:
         parts += [f'<div style="margin-top:.5em;max-width:30em">{figure}</div>' for figure in _figures(drawn)]
@@ -64,7 +57,7 @@ def _figures(result: Checked) -> list[str]:
     from ..figures.plot import figures_of, svg
 
     found = [svg(drawn.figure, label=drawn.label, title=drawn.title) for drawn in figures_of(result)[:1]]
-    if not isinstance(result, StatementResult):
+    if result.claim is not None:
         suite = Suite(title="", entries=(Entry(name=result.mechanism, result=result),))
         found.insert(0, svg(forest(suite, narrow=True, has_legend=False), label=result.sentence))
     return found
@@ -155,7 +148,7 @@ def logical_name(entry: Entry) -> str:
     code = entry.result.provenance
     if code is not None and ":" in code.where:
         return code.where.replace(":", ".")
-    return str(getattr(entry.result, "mechanism", "") or entry.name)
+    return (entry.result.claim is not None and entry.result.mechanism) or entry.name
 
 
 def repetition(entry: Entry) -> str:
@@ -171,8 +164,8 @@ def repetition(entry: Entry) -> str:
         experiment = shlex.quote(entry.experiment)
         return f"dpaudit run {experiment} --runs {result.runs} --alpha {result.alpha!r} --seed {result.seed}"
     if isinstance(call, str) and is_call(call):
-        looks = result.interim_analyses if isinstance(result, AuditResult) else ()
-        is_resumed = looks and not are_of_one_session([each.runs for each in looks])
+        batches = [each.runs for each in result.interim_analyses]
+        is_resumed = batches and not are_of_one_session(batches)
         return f"{call}  # in one session; this audit ran in several, with other batches" if is_resumed else call
     runs = "" if isinstance(result, CanaryResult) else f"runs={result.runs}, "
     return f"the same call, which was not recorded, with {runs}alpha={result.alpha!r}, seed={result.seed}"
@@ -241,7 +234,7 @@ def _rank(entry: Entry) -> tuple[int, bool, float]:
     result, place = entry.result, plain.READING_ORDER.index(entry.result.verdict)
     if not result.is_refuted:
         return place, False, 0.0
-    if isinstance(result, StatementResult):
+    if result.claim is None:
         return place, True, -max(point.excess for point in result.points)
     return place, False, -plain.severity(result)
 
@@ -291,14 +284,14 @@ def limits_of(suite: Suite) -> Limits:
             f"{_in_two_digits(FAMILY_WISE / n, math.floor)}."
         )
     sentences += [plain.held_together(suite)] if n > 1 else []
-    if any(isinstance(entry.result, AuditResult) and entry.result.findings for entry in suite.entries):
+    if any(entry.result.findings for entry in suite.entries):
         sentences.append("Audits with a failed health check state no bound and refute nothing.")
-    if any(isinstance(entry.result, AuditResult) and entry.result.stopped == "refuted" for entry in refuted):
+    if any(entry.result.stopped == "refuted" for entry in refuted):
         sentences.append(
             "An audit that stopped at its refutation states the bound at that moment, which may be little above the "
             "claim although the violation is large. Its multiple × says little about severity."
         )
-    parameters = {each.result.claim.parameter_name for each in refuted if not isinstance(each.result, StatementResult)}
+    parameters = {each.result.claim.parameter_name for each in refuted if each.result.claim is not None}
     if len(parameters) > 1:
         letters = " and ".join(sorted(map(plain.symbol, parameters)))
         sentences.append(

@@ -17,9 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from ...audit.printing import counted, percent
 from ...audit.records.baseline_comparison import Comparison
 from ...audit.records.suite import Entry, SideCheck, Suite, seconds
-from ...audit.results.audit_result import AuditResult
 from ...audit.results.canary_result import CanaryResult, best_guesses
-from ...audit.results.statement_result import StatementResult
 from ...audit.results.verdict import Verdict
 from .. import plain_text as plain
 from ..figures.output_figures import forest
@@ -51,7 +49,7 @@ _WORDS = (
     side_of, plain.canaries_in_words, counted, plain.detectable_text, plain.error_budget, plain.exact,
     plain.exact_text, plain.expectation, plain.expectations, plain.false_alarms, plain.found, plain.held_together,
     plain.missing, plain.number, plain.other_way, plain.p_text, plain.runs_made, plain.severity_note, plain.size,
-    plain.stated, plain.tally, plain.duration, plain.attack_table,
+    plain.tally, plain.duration, plain.attack_table,
 )  # fmt: skip
 """What templates say of results and suites, as filters."""
 
@@ -96,9 +94,6 @@ def templates() -> Environment:
         trim_blocks=True, lstrip_blocks=True, finalize=_safe,
     )  # fmt: skip
     environment.filters |= {word.__name__: word for word in _WORDS}
-    # To ask a result for what it may lack is slow: its error looks for a similar name.
-    kinds = {"of_pair": AuditResult, "of_training": CanaryResult, "of_numbers": StatementResult}
-    environment.tests |= {name: lambda result, kind=kind: isinstance(result, kind) for name, kind in kinds.items()}
     return environment
 
 
@@ -152,7 +147,7 @@ def html(
     suite = dataclasses.replace(suite, entries=tuple(by_severity(suite.entries)))
     results = [entry.result for entry in suite.entries]
     most_severe = dataclasses.replace(suite, entries=suite.entries[:_MOST_DRAWN])
-    n_drawn = sum(not isinstance(entry.result, StatementResult) for entry in most_severe.entries)
+    n_drawn = sum(entry.result.claim is not None for entry in most_severe.entries)
     sheet: dict[str, str] = {}
     figures = drawings_of([entry.result for entry in most_severe.entries], sheet)
     audits = [_audit(entry, index, today) for index, entry in enumerate(suite.entries, 1)]
@@ -259,7 +254,7 @@ def _sort_keys(entry: Entry) -> dict[str, str]:
     result = entry.result
     numbers = {
         "verdict": plain.READING_ORDER.index(result.verdict),
-        "bound": result.worst.estimate if isinstance(result, StatementResult) else result.bound,
+        "bound": result.worst.estimate if result.claim is None else result.bound,
         "exact": plain.exact(entry),
         "excess": plain.detectable(result),
         "runs": result.canaries if isinstance(result, CanaryResult) else result.runs,

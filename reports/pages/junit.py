@@ -8,8 +8,6 @@ from xml.etree import ElementTree
 
 from ...audit.extras import require
 from ...audit.records.suite import Entry, Scalar, Suite, rows
-from ...audit.results.audit_result import AuditResult
-from ...audit.results.canary_result import CanaryResult
 from ...audit.results.verdict import Verdict
 from ..plain_text import found, lines, missing, prose, visible
 
@@ -98,12 +96,7 @@ def _outcome(entry: Entry, day: datetime.date) -> Failure | Error | None:
 def _words(entry: Entry, day: datetime.date) -> str:
     """The result in a few lines, with the unmet expectation and the acceptance."""
     result = entry.result
-    if isinstance(result, (AuditResult, CanaryResult)):
-        parts = [lines(result)]
-    else:
-        parts = [f"{prose(result.statement)}: {prose(str(result))}"]
-        for point in result.points:
-            parts.append(f"  {visible(point.at or result.quantity)}: {point.interval}, {point.allowed}")
+    parts = [lines(result)]
     if entry.expected is not None:
         parts.append(f"  expected {entry.expected.value}: {'met' if entry.is_met else 'not met'}")
     if entry.accepted is not None:

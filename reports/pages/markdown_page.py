@@ -11,7 +11,6 @@ from ...audit.printing import counted, percent
 from ...audit.records.baseline_comparison import Comparison
 from ...audit.records.suite import Entry, ReplayTable, Suite
 from ...audit.results.canary_result import CanaryResult
-from ...audit.results.statement_result import StatementResult
 from ...audit.results.verdict import Verdict
 from .. import plain_text as plain
 from ..plain_text import KINDS, cautions, heading
@@ -180,7 +179,7 @@ def _table(suite: Suite) -> str:
         rows.append(
             (
                 escaped(entry.name, 80),
-                escaped(plain.stated(result), 60),
+                escaped(result.claimed, 60),
                 plain.marked(result.verdict),
                 escaped(plain.found(result), 60),
                 plain.exact_text(entry),
@@ -197,32 +196,18 @@ def _table(suite: Suite) -> str:
 def _detail(entry: Entry) -> str:
     result = entry.result
     surprise = "" if entry.is_met or entry.expected is None else f" **Expected: {entry.expected.value}.**"
-    note = f" {_said(entry.note)}" if entry.note else ""
     sentence, remarks = plain.sentences(result)
-    headline = f"- **{escaped(entry.name, 80)}**.{surprise} {escaped(sentence, 2_000)}\n"
-    headline += "".join(f"  - {escaped(remark, 2_000)}\n" for remark in remarks)
+    headline = f"- **{escaped(entry.name, 80)}**.{surprise} {escaped(sentence, 2_000)}"
+    told = [("", escaped(remark, 2_000)) for remark in remarks]
+    told += [(escaped(name), escaped(value, 2_000)) for name, value in plain.facts(result)]
+    told += [("note", _said(entry.note))] if entry.note else []
+    if attacks := plain.attack_lines(result):
+        told.append(("guesses of the dataset from one output", escaped("; ".join(attacks), 2_000)))
     call = plain.visible(repetition(entry), 2_000)
     is_words = "`" in call or call.startswith("the same call")
-    attacks = "; ".join(plain.attack_lines(result))
-    again = f"\n  - guesses of the dataset from one output: {escaped(attacks, 2_000)}" if attacks else ""
-    again += f"\n  - repeat with: {escaped(call, 2_000) if is_words else f'`{call}`'}"  # to be pasted
-    if isinstance(result, StatementResult):
-        return f"{headline}  - statement: {_said(result.statement)}{note and ' –'}{note}{again}"
-    if isinstance(result, CanaryResult):
-        facts = "".join(f"  - {name}: {escaped(value)}\n" for name, value in plain.canary_facts(result))
-        return f"{headline}{facts.rstrip()}{note and f'{chr(10)}  - note:'}{note}{again}"
-    counts = result.counts
-    return (
-        f"{headline}"
-        f"  - event: {escaped('; '.join(filter(None, (result.event_in_words, plain.other_way(result)))))}\n"
-        f"  - counts: {counts.count_x:,} of {counts.runs_x:,} on x ({plain.number(counts.count_x / counts.runs_x)}), "
-        f"{counts.count_y:,} of {counts.runs_y:,} on y ({plain.number(counts.count_y / counts.runs_y)}); "
-        f"{'' if result.opposite is None else f'{result.opposite.guesses}; '}"
-        f"{'no p-value' if result.findings else f'p-value {plain.p_text(result.pvalue)}'}\n"
-        f"  - pair: {escaped(result.pair.difference)} ({escaped(result.pair.adjacency)}).{note}"
-        f"{again}"
-        f"{'' if entry.replay is None else _replay(entry.replay)}"
-    )
+    told.append(("repeat with", escaped(call, 2_000) if is_words else f"`{call}`"))  # to be pasted
+    lines = (f"\n  - {name}{': ' * bool(name)}{text}" for name, text in told)
+    return "".join([headline, *lines, *([] if entry.replay is None else [_replay(entry.replay)])])
 
 
 def _replay(table: ReplayTable) -> str:

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING
 from ...audit.claims.claim import Claim
 from ...audit.errors import OptionError
 from ...audit.options import checked
-from ...audit.power.alternatives import Alternative, GaussianNoise, best_q, event_of
-from ...audit.power.joint_test_power import detectable_excess, runs_needed
+from ...audit.power.joint_test_power import Alternative, GaussianNoise, best_q, detectable_excess, event_of, runs_needed
 from ...audit.printing import counted
 from ...audit.procedures.check import runs_by_divergence
 from ...audit.procedures.detectable_excess import SHARE, detectable_by_divergence, power_of_the_test
 from ...audit.records.baseline_comparison import Comparison
 from ...audit.records.suite import Entry, SideCheck, seconds
-from ...audit.results.audit_result import FINAL_SHARE, AuditResult
+from ...audit.results.audit_result import FINAL_SHARE
 from ...audit.results.verdict import Verdict
 from ...audit.sampling.pilot_and_batch_sizes import main_runs, pilot_runs, with_pilot
 from .. import plain_text as plain
@@ -67,7 +66,7 @@ def side_of(entry: Entry | SideCheck | None) -> list[str]:
     if isinstance(entry, SideCheck):
         return [plain.outcome(entry), *(plain.visible(text, 100) for text in (entry.found, entry.claim) if text)]
     result = entry.result
-    words = [plain.visible(plain.found(result)), plain.visible(plain.stated(result), 100)]
+    words = [plain.visible(plain.found(result)), plain.visible(result.claimed, 100)]
     return [plain.marked(result.verdict), *words, plain.size(result, " runs")]
 
 
@@ -210,9 +209,9 @@ def remarks(entries: Sequence[Entry]) -> list[str]:
     said, leaking = list[str](), list[str]()
     for entry in entries:
         result = entry.result
-        if isinstance(result, AuditResult) and result.pair.doubt:
-            said.append(f"WARNING {_short(entry.name)}: {result.pair.doubt}")
-        if isinstance(result, AuditResult) and result.floating_point_leak is not None:
+        if result.doubt:
+            said.append(f"WARNING {_short(entry.name)}: {result.doubt}")
+        if result.floating_point_leak is not None:
             leaking.append(_short(entry.name))
             if len(leaking) == 1:  # the others are of the same kind, and their results have them in full
                 said.append(f"WARNING {leaking[0]}: {plain.prose(str(result.floating_point_leak))}")
@@ -225,8 +224,7 @@ def remarks(entries: Sequence[Entry]) -> list[str]:
     if others := leaking[1:]:
         leaks = "has a floating-point leak" if len(others) == 1 else "have floating-point leaks"
         said.append(f"WARNING {counted(len(others), 'more audit')} {leaks}: {_listed(others)}")
-    results = [(_short(entry.name), entry.result) for entry in entries]
-    if own := [name for name, each in results if isinstance(each, AuditResult) and not each.is_reproducible]:
+    if own := [_short(entry.name) for entry in entries if entry.result.why_not_reproducible]:
         what = "as the seed does not fix all randomness, so the bounds differ from session to session"
         said.append(f"note not reproducible, {what} (draw from the parameter rng): {_listed(own)}")
     return said
@@ -245,7 +243,7 @@ def _row(entry: Entry) -> tuple[str, ...]:
     result = entry.result
     return (
         _short(entry.name),
-        plain.visible(plain.stated(result), 40),
+        plain.visible(result.claimed, 40),
         plain.spelled(plain.found(result)),
         "–" if result.is_refuted else plain.detectable_text(result),
         plain.size(result),

@@ -36,31 +36,37 @@ from ...audit.procedures.check import check
 from ...audit.procedures.count_again import recount
 from ...audit.records.baseline_comparison import ANOTHER_PAIR, Comparison, compare
 from ...audit.records.json_codec import is_storable
-from ...audit.records.suite import Accepted, Entry, Recount, Suite, side_check
+from ...audit.records.suite import Accepted, Checked, Entry, Recount, Suite, is_side_check, side_check
 from ...audit.replay.replay import replay
-from ...audit.replay.replay_result import ReplayResult, ReplayVerdict
+from ...audit.replay.replay_result import ReplayResult
 from ...audit.results.audit_result import AuditResult
 from ...audit.results.canary_result import CanaryResult
-from ...audit.results.equivalence_result import EquivalenceResult
-from ...audit.results.statement_result import StatementResult
-from ...audit.results.verdict import Verdict
+from ...audit.results.verdict import ReplayVerdict, Verdict
 from ...audit.results.worst_pair import WorstPair
 from ...audit.sampling.sampler import picked
 from ...audit.search.candidates import show
 from ...audit.search.find_worst_pair import find_worst_pair
 from ...audit.store.sqlite_store import Store
-from ..plain_text import alike, canaries_in_words, other_way, printed_lines, prose, visible
+from ..plain_text import alike, facts, printed_lines, prose, visible
 from .reproduction_script import ScriptError, script
 from .session import DEFAULTS, IN_FORK, AuditSession, Failed, Failure, Settings
 
 # Failure messages of audits: claim, bound, event, counts, pair, and the command that repeats the audit.
 
-_REFUTED = "the claim is refuted on this pair: the privacy loss is larger than claimed"
 _STOPPED = "the audit stopped there; with sequential=False it shows how large the loss is"
-_REFUTED_TRAINING = "the claim is refuted: the training reveals more of its canaries than claimed"
 _SICK = "the audit is inconclusive, so the test fails; see the failed health check above"
-_FEW = "the audit is inconclusive, so the test fails"
-_SHORT = "the audit is inconclusive, so the test fails; runs= and --dp-audit-runs are the most runs per dataset"
+_MEANINGS = {
+    "audit": (
+        "the claim is refuted on this pair: the privacy loss is larger than claimed",
+        "the audit is inconclusive, so the test fails; runs= and --dp-audit-runs are the most runs per dataset",
+    ),
+    "canaries": (
+        "the claim is refuted: the training reveals more of its canaries than claimed",
+        "the audit is inconclusive, so the test fails",
+    ),
+    "statement": ("", ""),
+}
+"""What a refuted and an inconclusive result of each kind mean for a test."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,42 +87,25 @@ def failure_message(entry: Entry, case: Case, settings: Settings, script: str | 
     The name of the audit, which a lambda has for want of its own, is left out: pytest prints it before the message.
     """
     result = entry.result
-    told: list[tuple[str, str]] = []  # what is empty is left out; what has no name belongs to the line before
-    meaning = ("", "")
-    if isinstance(result, AuditResult):
-        pair, other = result.pair, visible(other_way(result))
-        contents = f"x = {show(case.x)}, y = {show(case.y)}: " if case.options.get("keep_datasets") else ""
-        way = "" if case.search is None or contents else "; keep_datasets=True shows the rows"
-        best = visible(f": {case.search.ranking[0].label}", 100) if case.search is not None and contents else ""
-        told = [
-            ("claim", f"{visible(str(result.claim), 100)}, {pair.adjacency}, distance {pair.distance:g}"),
-            ("event", visible(result.event_in_words)),
-            ("", other if result.opposite else ""),
-            ("counts", "" if result.seen else str(result.tested)),
-            ("", "" if result.opposite else other),
-            ("pair", f"{visible(contents)}{visible(pair.difference)}{way}"),
-            ("search", "" if case.search is None else f"of {len(case.search.ranking):,} pairs{best}"),
-        ]
-        if case.search is not None and contents:
-            told += [(name, visible(line)) for name, line in case.search.simpler_lines]
-        meaning = (_REFUTED, _SICK if result.findings else _SHORT)
-    elif isinstance(result, CanaryResult):
-        told = [
-            ("claim", f"{visible(str(result.claim), 100)}, {result.adjacency}"),
-            ("canaries", canaries_in_words(result)),
-            ("guesses", "" if result.seen else result.guesses_in_words),
-        ]
-        meaning = (_REFUTED_TRAINING, _FEW)
-    else:
-        told = [("statement", prose(result.statement))]
+    left_out = {"at most", "intervals", "runs", "seed", "alpha"} | ({"counts", "guesses"} if result.seen else set())
+    told = [fact for fact in facts(result) if fact[0] not in left_out]
+    if case.options.get("keep_datasets"):
+        told.append(("rows", visible(f"x = {show(case.x)}, y = {show(case.y)}")))
+    if (search := case.search) is not None:
+        best = visible(f": {search.ranking[0].label}", 100) if case.options.get("keep_datasets") else ""
+        told.append(("search", f"of {len(search.ranking):,} pairs{best or '; keep_datasets=True shows the rows'}"))
+        told += [(name, visible(line)) for name, line in search.simpler_lines] if best else []
+    meaning = _MEANINGS[result.kind]
+    if result.findings:
+        meaning = meaning[0], _SICK
     if result.verdict is not Verdict.NOT_REFUTED:
         told.append(("meaning", meaning[not result.is_refuted]))
-    if isinstance(result, AuditResult) and result.is_refuted and result.has_stopped_early:
+    if result.is_refuted and result.has_stopped_early:
         told.append(("", _STOPPED))
     if result.is_refuted:
         told.append(("alpha", f"{result.alpha:g}, the largest probability of refuting a true claim"))
     told += [("seed", str(result.seed)), ("repeat", repetition(case, settings))]
-    if isinstance(result, AuditResult) and not result.is_reproducible:
+    if result.why_not_reproducible:
         told.append(("", f"(not reproducible: {result.why_not_reproducible})"))
     if entry.accepted is not None:
         told.append(("acceptance", prose(entry.acceptance_in_words(datetime.date.today())).removeprefix("acceptance ")))
@@ -354,13 +343,13 @@ class DPAudit:
             self._is_limited(label, whole)
             taken = {*options, *parameters, *(("alpha", "seed") if is_open else ())}
             result = function(*arguments, **{name: value for name, value in whole.items() if name in taken})
-            has_entry = isinstance(result, (AuditResult, StatementResult, CanaryResult))
-            if not has_entry and not isinstance(result, EquivalenceResult) and not hasattr(type(result), "in_suite"):
+            has_entry = isinstance(result, Checked)
+            if not has_entry and not is_side_check(result):
                 raise OptionError(
                     f"{getattr(function, '__name__', function)} returned a {type(result).__name__}; use a check that "
                     "returns a result of dpaudit."
                 )
-            if hasattr(type(result), "alpha"):
+            if result.alpha > 0.0:
                 alpha = float(result.alpha)  # a worker cannot send a number of numpy
                 more = alpha - float(whole["alpha"]) if takes_alpha else alpha * self._session.tests_each
                 if more > 1e-9 * result.alpha:
@@ -564,7 +553,7 @@ class DPAudit:
             return []
         alone = [Suite(title="", entries=(one,)) for one in (replace(before, accepted=entry.accepted), entry)]
         (found,) = compare(*alone, alpha=entry.result.alpha)
-        how = "by intervals" if isinstance(entry.result, StatementResult) else "by claims and settings only"
+        how = "by intervals" if entry.result.claim is None else "by claims and settings only"
         if found.pvalue is not None or found.not_compared is not None:
             how = "not comparable by counts" if found.pvalue is None else "by counts"
         self._session.compared[entry.name] = how

@@ -1,7 +1,5 @@
 """Stand-ins for objects of libraries that are not installed here: columns and frames of polars, tensors of torch."""
 
-from __future__ import annotations
-
 import numpy as np
 
 

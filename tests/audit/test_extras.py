@@ -6,8 +6,20 @@ import sys
 
 import pytest
 
+from dpaudit import GaussianDP
 from dpaudit.audit.errors import AuditError, MissingExtraError
 from dpaudit.audit.extras import require
+from dpaudit.experiments.benchmarks.jax_privacy import jax_privacy_training
+from dpaudit.mechanisms.adapters import (
+    claim_from_event,
+    from_diffprivlib,
+    from_diffprivlib_tool,
+    from_opendp,
+    from_pydp,
+)
+from dpaudit.mechanisms.training.dp_sgd import dp_sgd_claim
+from dpaudit.mechanisms.training.train import BallsInBins, FixedSizeBatches, PoissonBatches
+from dpaudit.training import check_batches
 
 EXTRAS = ("matplotlib", "jinja2", "markupsafe", "junitparser", "typer", "click", "rich", "networkx")
 
@@ -80,3 +92,29 @@ def test_a_missing_library_is_named_by_an_error_that_survives_pickling(monkeypat
     assert isinstance(error, AuditError)
     assert isinstance(error, ImportError)
     assert (str(error), error.facts) == ("it is missing", {"extra": "report"})
+
+
+def ten_of(n, rng):
+    return rng.permutation(n)[:10]
+
+
+@pytest.mark.parametrize(
+    ("library", "extra", "use"),
+    [
+        ("opendp", "opendp", lambda: from_opendp(object())),
+        ("pydp", "pydp", lambda: from_pydp(print)),
+        ("diffprivlib", "diffprivlib", lambda: from_diffprivlib(print)),
+        ("diffprivlib", "diffprivlib", lambda: from_diffprivlib_tool(print)),
+        ("jax_privacy", "jax-privacy", jax_privacy_training),
+        ("dp_accounting", "accounting", lambda: claim_from_event(object())),
+        ("dp_accounting", "accounting", lambda: check_batches(ten_of, 100, q=0.1, noise_multiplier=1.0)),
+        ("dp_accounting", "accounting", lambda: dp_sgd_claim(PoissonBatches(0.123), 1.0, 3, neighbours="replace_one")),
+        ("dp_accounting", "accounting", lambda: dp_sgd_claim(FixedSizeBatches(2, 7), 1, 3, neighbours="replace_one")),
+    ],
+)
+def test_without_a_library_the_error_says_what_to_install(library, extra, use, monkeypatch):
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(MissingExtraError, match=rf"pip install 'dpaudit\[{extra}\]'") as caught:
+        use()
+    assert ("scikit-learn" in str(caught.value)) == (library == "diffprivlib"), "which needs an older one"
+    assert dp_sgd_claim(BallsInBins(7), 1.0, 3, delta=None) == GaussianDP(1.0), "which needs no accountant"

@@ -34,7 +34,7 @@ MISTAKES: dict[str, Any] = {
     "None": None, "'no'": "no", "'1'": "1", "b'1'": b"1", "[]": [], "{}": {}, "()": (), "object()": object(),
     "nan": float("nan"), "inf": float("inf"), "-inf": float("-inf"), "-1": -1, "0": 0, "1.5": 1.5, "1e300": 1e300,
     "10**30": 10**30, "10**400": 10**400, "-10**400": -(10**400), "True": True, "array": np.array([4, 8]),
-    "0-d array": np.array(3.0), "float32": np.float32(1.0), "datetime64": np.datetime64("NaT"),
+    "0-d array": np.array(3.0), "float32": np.float32(1.0), "datetime64": np.datetime64("NaT", "s"),
     "lambda": lambda *_: None, "type": int, "[[1]]": [[1]], "{1: 2}": {1: 2}, "a megabyte": "a" * 10**6, "a NUL": "a\0",
     "surrogate": "\ud800", "complex": 1j, "b''": b"", "Series": pd.Series([1, 2]), "sNaN": Decimal("sNaN"),
     "NA": pd.NA, "frame": pd.DataFrame({"a": [1]}),

@@ -276,14 +276,6 @@ def test_a_call_with_workers_makes_so_many_runs_before_that_their_time_is_known(
     assert pickle.loads(pickle.dumps(meter)) is progress.UNWATCHED
 
 
-@pytest.fixture
-def keyboard():
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # nohup ignores it
-    yield
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    signal.signal(signal.SIGINT, before)
-
-
 def pressed(after, times=1, scale=1.0):
     """A mechanism in whose run of this number Ctrl-C is pressed."""
     calls = [0]
@@ -297,7 +289,7 @@ def pressed(after, times=1, scale=1.0):
     return mechanism
 
 
-@pytest.mark.usefixtures("keyboard")
+@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_ends_a_sequential_audit_with_its_verdict():
     """As `on_interim` does after the last complete batch."""
     options = {"claim": 1.0, "jobs": 1, "sequential": True, "floating_point": "ignore"}
@@ -315,7 +307,7 @@ def test_ctrl_c_ends_a_sequential_audit_with_its_verdict():
     assert stop.value.result is None
 
 
-@pytest.mark.usefixtures("keyboard")
+@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_ends_an_audit_of_fixed_size_without_a_verdict():
     with pytest.raises(Interrupted, match=r"of 4,000 runs; with store=.*sequential=True has a verdict") as stop:
         check(pressed(3_000), 0, 1, claim=1.0, runs=2_000, jobs=1)
@@ -325,7 +317,7 @@ def test_ctrl_c_ends_an_audit_of_fixed_size_without_a_verdict():
         check(pressed(2), 0, 1, claim=1.0, runs=2_000, jobs=1)
 
 
-@pytest.mark.usefixtures("keyboard")
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("after", [2, 700, 2_500, 5_000, 9_000, 10_400])
 def test_an_interrupted_search_counts_the_runs_of_all_its_parts(after):
     """Of the search, its audit, and the audits of simpler pairs."""
@@ -384,7 +376,7 @@ def test_with_workers_the_runs_of_finished_chunks_are_counted(shown):
         meter(200)
 
 
-@pytest.mark.usefixtures("keyboard")
+@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_ends_a_search_with_its_leading_pair():
     pairs = [(0, 0.1), (0, 3), (0, 0.2)]
     for after, has_result in ((1_400, False), (3_000, True)):
@@ -395,7 +387,7 @@ def test_ctrl_c_ends_a_search_with_its_leading_pair():
         assert (stop.value.result is not None) == has_result
 
 
-@pytest.mark.usefixtures("keyboard")
+@pytest.mark.usefixtures("interruptible")
 def test_a_second_ctrl_c_ends_at_once(monkeypatch):
     def twice(self, *arguments, **options):
         signal.raise_signal(signal.SIGINT)
@@ -406,7 +398,7 @@ def test_a_second_ctrl_c_ends_at_once(monkeypatch):
     assert type(stop.value) is KeyboardInterrupt
 
 
-@pytest.mark.usefixtures("keyboard")
+@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_while_nothing_is_drawn_waits_for_the_next_draw(monkeypatch):
     """So that no state is left half changed."""
     real = progress.Meter.interim

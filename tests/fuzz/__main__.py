@@ -1,7 +1,5 @@
 """Measures fuzzed inputs: ``python -m tests.fuzz --examples 100000 --out docs/benchmarks``."""
 
-from __future__ import annotations
-
 import sys
 
 from .fuzz_page import main

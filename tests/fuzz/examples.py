@@ -3,8 +3,6 @@
 Every function takes its choices from a `random.Random`, so an example is known by the seed of its generator.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

@@ -1,7 +1,5 @@
 """Changed inputs, none of which may crash, hang or do anything else: measured as a table of the benchmarks."""
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import tempfile

@@ -1,7 +1,5 @@
 """Watching a fuzzed example: what it writes and where, what it starts, and how long it takes."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

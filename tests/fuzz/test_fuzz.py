@@ -1,7 +1,5 @@
 """Fuzzing: a quick form of the benchmark, examples that shrink, and that the watch sees what no example may do."""
 
-from __future__ import annotations
-
 import pickle
 import socket
 import subprocess

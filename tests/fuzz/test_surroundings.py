@@ -1,7 +1,5 @@
 """Where the command line runs does not matter: locale, encoding, no network; and it writes where it is told alone."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

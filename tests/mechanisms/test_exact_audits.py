@@ -50,9 +50,9 @@ def audits():
     """Return all different audits: mechanism, datasets, claim, and whether the mechanism breaks it."""
     found = {}
 
-    def add(name, mechanism, case, is_broken):
+    def add(name, mechanism, case, is_broken, is_evidence=False):
         row = mechanism, case.x, case.y, claim_at(case.claim, case.distance), is_broken
-        marks = pytest.mark.evidence if SLOW.search(name) else ()
+        marks = pytest.mark.evidence if is_evidence or SLOW.search(name) else ()
         if not is_left_out(mechanism, case.x):
             found.setdefault(repr(row), pytest.param(*row, id=name, marks=marks))
 
@@ -61,7 +61,7 @@ def audits():
         add(f"{fault.name}, correct", fault.correct, fault, False)
     for case in itertools.chain.from_iterable(experiment.cases for experiment in all_experiments()):
         if isinstance(case, AuditCase):
-            add(case.name, case.mechanism, case, case.expected is Verdict.REFUTED)
+            add(case.name, case.mechanism, case, case.expected is Verdict.REFUTED, is_evidence=True)
     return found.values()
 
 

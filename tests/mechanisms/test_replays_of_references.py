@@ -1,14 +1,12 @@
 """Replays of the reference mechanisms on random neighbours find no excess; those of faulty ones name the fault."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
 import pytest
 
 from dpaudit import replay
-from dpaudit.audit.replay.replay_result import ReplayVerdict
+from dpaudit.audit.results.verdict import ReplayVerdict
 from dpaudit.experiments.benchmarks.replays import REFERENCES
 from dpaudit.mechanisms import LaplaceMechanism
 from dpaudit.mechanisms.faulty import (

@@ -1,7 +1,5 @@
 """Results made by hand, in which no number is drawn, for the tests of all reports."""
 
-from __future__ import annotations
-
 import math
 import re
 from html import unescape

@@ -1,7 +1,5 @@
 """Accountants that claim too little are refuted, others are not, and filters are asked for more than they have."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import replace
@@ -22,9 +20,8 @@ from dpaudit.accountants import (
     true_epsilon,
 )
 from dpaudit.audit.errors import InconclusiveError, MechanismError, OptionError, RefutedError
-from dpaudit.audit.exact.exact_result import ExactVerdict
 from dpaudit.audit.records.suite import Suite
-from dpaudit.audit.results.verdict import Verdict
+from dpaudit.audit.results.verdict import ExactVerdict, Verdict
 
 CASES = [
     Case.dp_sgd(1.0, 0.1, 10), Case.dp_sgd(2.0, 0.1, 10), Case.dp_sgd(1.0, 0.2, 10), Case.dp_sgd(1.0, 0.1, 20),

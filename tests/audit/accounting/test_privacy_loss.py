@@ -1,7 +1,5 @@
 """The certain limits contain closed forms, quadratures of 20 digits, enumerations, and what dp-accounting says."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

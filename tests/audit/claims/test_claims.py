@@ -235,6 +235,7 @@ def test_zcdp_boundary_grows_with_the_parameter_and_with_q(rho):
 
 def test_profile_of_a_privacy_loss_distribution():
     """The profile of the Gaussian mechanism from an independent accountant has the boundary of GDP."""
+    pytest.importorskip("dp_accounting", reason="pip install 'dpaudit[accounting]'")
     from dp_accounting.pld import privacy_loss_distribution
 
     pld = privacy_loss_distribution.from_gaussian_mechanism(1.0, value_discretization_interval=1e-3)

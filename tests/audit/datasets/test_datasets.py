@@ -174,6 +174,7 @@ def category(order):
 def test_what_differs_is_seen(x, y):
     assert hold_the_same(x, x)
     assert not hold_the_same(x, y)
+    assert identity(x) != identity(y)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """Datasets with a public query: neighbours have the same one, and a search tries each."""
 
-from __future__ import annotations
-
 import pickle
 from itertools import islice
 

@@ -270,7 +270,7 @@ def test_nested_equal_outputs_are_read_alike(pair):
 DIFFERENT = [
     (np.datetime64(5, "ns"), 5),
     (np.timedelta64(5, "ns"), 5),
-    (np.datetime64("NaT"), None),
+    (np.datetime64("NaT", "s"), None),
     (pd.array([None], dtype="Int64"), np.array([math.nan])),
     (pd.Series([1.5, None], dtype="Float64"), pd.Series([1.5, math.nan])),
     (pd.Series([2**53 + 1, None], dtype="Int64"), pd.Series([2**53, None], dtype="Int64")),

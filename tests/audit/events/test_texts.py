@@ -95,11 +95,14 @@ def test_sets_and_events_that_hold_them_are_alike_whatever_the_hash_seed(tmp_pat
     """The text of a set; the words of an event, the key under which a store keeps its counts, and a result's file."""
     program = tmp_path / "sets.py"
     program.write_text(
+        "from ipaddress import ip_address\n"
+        "from pathlib import PurePosixPath\n"
         "from dpaudit import PureDP, check, save\n"
         "from dpaudit.audit.events.named_parts import Dictionary\n"
         "from dpaudit.audit.events.named_parts import outcome_text\n"
         "from dpaudit.audit.sampling.output_hashes import digest\n"
         "print(outcome_text(frozenset(map(str, range(50)))), outcome_text(Dictionary.of({'a': 1, 'b': 2}.items())))\n"
+        "print(*map(outcome_text, (PurePosixPath('a'), ip_address('1.2.3.4'))), digest([{'k': {'a', 'b', 'c'}}]))\n"
         "def drawn(dataset, rng):\n"
         "    return (frozenset('abcdefg'[: int(rng.integers(3)) + 2 + dataset]), 1)\n"
         "result = check(drawn, 0, 1, claim=PureDP(1.0), runs=400, seed=1, jobs=1, bins=8)\n"
@@ -171,5 +174,5 @@ def test_stated_texts():
     token, place = uuid.UUID(int=5), pathlib.PurePosixPath("/tmp/a")
     stated = [equal_text(each) for each in (token, place, ipaddress.ip_address("::1"), b"\xff1")]
     assert stated == [str(token), "/tmp/a", "::1", "ÿ1"]
-    assert equal_text(frozenset(["b", ("a", 1)])) == "{(a, 1), b}"
+    assert equal_text(frozenset(["b", ("a", 1)])) == "{'b', ('a', 1)}"
     assert equal_text(frozenset([10**5000, Fraction(10**5000, 3)])) is not None

@@ -223,6 +223,18 @@ def init_deletes_self(x, rng):
     return Noise().a, Noise().a
 
 
+class WithoutSelf:
+    """CPython specialises a call of a class once it was called often, and keeps the object in a frame of its own."""
+
+    def __init__(self, rng):
+        self.a = coin(rng)
+        coin(rng)
+
+
+def init_needs_no_self(x, rng):
+    return WithoutSelf(rng).a, WithoutSelf(rng).a
+
+
 def new_draws(x, rng):
     class Number(int):
         def __new__(cls):

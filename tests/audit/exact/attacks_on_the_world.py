@@ -11,6 +11,7 @@ import decimal
 import functools
 import itertools
 import random
+import sys
 import threading
 import warnings
 from dataclasses import dataclass
@@ -313,10 +314,11 @@ def generator_outside(x, rng):
     return next(YIELDED, 0) + coin(rng)
 
 
+_COUNT = "changes a count outside" if sys.version_info < (3, 14) else "holds a count, whose changes cannot be seen"
 CHANGES = {
     set_outside: "changes a set outside", queue_outside: "changes a deque outside",
     tally_outside: "changes a Counter outside", slot_outside: "changes a Slotted outside",
     first_draw_in_a_default_dict: "changes a defaultdict outside",
     first_draw_in_a_context_variable: "holds a ContextVar, whose changes cannot be seen",
-    number_of_the_call: "changes a count outside", generator_outside: "holds a generator, whose changes cannot be seen",
+    number_of_the_call: _COUNT, generator_outside: "holds a generator, whose changes cannot be seen",
 }  # fmt: skip

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from dpaudit.audit.exact import exact_audit
-from dpaudit.audit.exact.chain import Chain
+from dpaudit.audit.exact.chain import Chain, Helpers
+from dpaudit.audit.exact.fingerprint import World
 from dpaudit.audit.exact.uniform import Refusal
 from dpaudit.errors import Interrupted, MechanismError
 from dpaudit.exact import Budget, distribution
@@ -309,6 +310,15 @@ def explored(program, monkeypatch, plain, **budget):
     return distribution(program, 0, budget=Budget(**budget))
 
 
+def test_a_helper_that_another_thread_calls_is_executed_in_full():
+    helpers = Helpers(World([twice]), [twice.__code__])
+    try:
+        assert twice.__kwdefaults__ is not None
+        assert isinstance(twice(0, np.random.default_rng(0)), int)
+    finally:
+        helpers.uninstall()
+
+
 def assert_within(found, truth):
     """Assert that each of the probabilities lies where another table says."""
     slack = Fraction(found.error) + Fraction(truth.error)
@@ -396,7 +406,7 @@ def test_a_budget_that_ends_anywhere_leaves_the_truth_inside(monkeypatch):
             assert found.n_executions <= max(place, 20) + 1 or "states" in budget
 
 
-def test_an_interrupt_anywhere_leaves_the_truth_inside(monkeypatch):
+def test_an_interrupt_anywhere_leaves_the_truth_inside(monkeypatch, interruptible):
     """The code catches it, and returns what it never returns otherwise."""
     truth, ended = explored(catches_everything, monkeypatch, 20, remainder=1e-15), []
     for place in range(3_000, 120_000, 9_001):
@@ -408,7 +418,6 @@ def test_an_interrupt_anywhere_leaves_the_truth_inside(monkeypatch):
             if events == place:
                 signal.raise_signal(signal.SIGINT)
 
-        before = signal.signal(signal.SIGINT, signal.default_int_handler)  # it may be ignored
         sys.setprofile(interrupting)
         try:
             found = explored(catches_everything, monkeypatch, 20, remainder=1e-15)
@@ -420,7 +429,6 @@ def test_an_interrupt_anywhere_leaves_the_truth_inside(monkeypatch):
             continue
         finally:
             sys.setprofile(None)
-            signal.signal(signal.SIGINT, before)
         assert_within(found, truth)
         assert -1 not in found.probabilities
         ended.append(found.ended_by)

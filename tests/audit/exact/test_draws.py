@@ -1,5 +1,6 @@
 """Draws and uniform numbers of exact audits, against real generators, closed forms and a grid of numbers."""
 
+import collections
 import copy
 import functools
 import itertools
@@ -7,10 +8,13 @@ import math
 import os
 import random
 import secrets
+import sys
+import tempfile
 from collections import Counter
 from collections.abc import Sequence
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from multiprocessing.synchronize import SemLock
 from random import random as uniform_of_random
 
 import numpy as np
@@ -503,3 +507,63 @@ def test_the_c_class_of_mersenne_twisters_is_refused():
     hidden = random.Random.__base__()
     with pytest.raises(MechanismError, match="draws from a Random, which is not followed"):
         distribution(lambda x, rng: (rng.random() < 0.5, hidden.random() < 1e-3), 0)
+
+
+# What outlives the audit.
+
+
+@pytest.fixture
+def lately(tmp_path, monkeypatch):
+    """A module that audited code imported first, so that its names and objects are those of the audit."""
+    (tmp_path / "imported_lately.py").write_text(
+        "from random import Random, SystemRandom, gauss, random as uniform\n"
+        "from numpy.random import default_rng, rand\n"
+        "PYTHON, NUMPY, Own = Random(), default_rng(), type('Own', (Random,), {})\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def mechanism(x):
+        import imported_lately as found
+
+        return int(found.NUMPY.integers(2)) + found.PYTHON.randrange(2) + (found.uniform() < x)
+
+    assert distribution(mechanism, 0.5).probabilities[0] == Fraction(1, 8)
+    yield sys.modules["imported_lately"]
+    del sys.modules["imported_lately"]
+
+
+def test_what_a_module_made_when_audited_code_imported_it_is_ordinary_afterwards(lately):
+    real, own, made = random.Random(5), lately.Own(5), lately.PYTHON
+    made.seed(5)
+    for name, *arguments in (("random",), ("gauss", 0, 1), ("getrandbits", 80), ("sample", range(9), 3), ("getstate",)):
+        drawn = getattr(real, name)(*arguments)
+        assert getattr(made, name)(*arguments) == getattr(own, name)(*arguments) == drawn
+    assert copy.deepcopy(made).random() == made.random()
+    assert copy.deepcopy(lately.NUMPY).laplace() == lately.NUMPY.laplace() != lately.NUMPY.laplace()
+    assert np.random.Generator(lately.NUMPY.bit_generator).random() != lately.default_rng().random()
+    for module, theirs, ours in ((random, random.gauss, lately.gauss), (np.random, np.random.rand, lately.rand)):
+        module.seed(3)
+        drawn = theirs()
+        module.seed(3)
+        assert ours() == drawn
+    assert [isinstance(real, each) for each in (lately.Random, lately.SystemRandom, lately.Own)] == [True, False, False]
+    assert [isinstance(each, lately.Own) for each in (own, made)] == [True, False]
+
+
+def test_what_outlived_an_audit_is_followed_by_the_next(lately):
+    lately.PYTHON.seed(3)
+    for draws in (lately.PYTHON.random, lately.uniform, lambda: lately.Random().random(), lately.NUMPY.random):
+        assert distribution(lambda x, draws=draws: draws() < x, 0.25).probabilities[True] == Fraction(1, 4)
+    with pytest.raises(MechanismError, match="draws from gauss, which is continuous"):
+        distribution(lambda x: lately.gauss() < x, 0)
+
+
+@pytest.mark.parametrize("names", [tempfile._RandomNameSequence(), SemLock._rand])
+def test_a_refused_audit_leaves_no_stand_in(names):
+    """Temporary files and the locks of processes draw their names."""
+    next(names)
+    held = collections.deque([random.Random()])
+    with pytest.raises(MechanismError, match="holds a generator in a deque"):
+        distribution(lambda x: (names.rng.random() < x, len(held)), 0)
+    assert type(names.rng) is random.Random
+    assert len(next(names)) == 8

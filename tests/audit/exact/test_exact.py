@@ -21,7 +21,7 @@ from scipy.stats import norm
 
 import dpaudit as dp
 from dpaudit import ApproxDP, GaussianDP, PureDP, RenyiDP, Rows, Values, check, find_worst_pair
-from dpaudit.audit.exact import chain, exact_audit, fingerprint, frames
+from dpaudit.audit.exact import chain, fingerprint, frames
 from dpaudit.domains import Answers, Within
 from dpaudit.errors import DatasetError, InconclusiveError, Interrupted, MechanismError, OptionError
 from dpaudit.exact import Budget, ExactVerdict, distribution
@@ -34,7 +34,9 @@ from .enumerator import compare, enumerate_paths
 
 audit = functools.partial(check, exact=True)
 LIBC = ctypes.CDLL(None)
+STATE = np.random.RandomState()
 LIBC.rand  # noqa: B018, as code does that has called it
+STATE = np.random.RandomState()
 
 PROGRAMS = [*attacks_on_frames.PROGRAMS, *attacks_on_objects.PROGRAMS, *attacks_on_the_world.PROGRAMS]
 
@@ -137,7 +139,7 @@ def test_a_wrong_merge_is_an_error_of_the_tool(monkeypatch):
 
 def test_frames_of_this_python_are_read():
     """A wrong layout cannot be tried, as it would read memory of others."""
-    assert (frames.READER.layout is not None) == (sys.version_info[:2] in ((3, 11), (3, 12), (3, 13)))
+    assert (frames.READER.layout is not None) == (sys.version_info[:2] in [(3, minor) for minor in range(11, 16)])
 
 
 # Known distributions.
@@ -164,16 +166,9 @@ def discrete_laplace(x, rng, scale, low=1.0):
             return x - magnitude if is_negative else x + magnitude
 
 
-def of_scale(scale, low=1.0):
-    def noisy(x, rng):
-        return discrete_laplace(x, rng, scale, low)
-
-    return noisy
-
-
 @pytest.mark.parametrize("scale", [3, 10])
 def test_discrete_laplace(scale):
-    result = audit(of_scale(scale), 0, 1, claim=1 / scale)
+    result = audit(functools.partial(discrete_laplace, scale=scale), 0, 1, claim=1 / scale)
     ratio = math.exp(-1 / scale)
     for value, p in result.on_x.probabilities.items():
         assert float(p) == pytest.approx((1 - ratio) / (1 + ratio) * ratio ** abs(value), abs=1e-9)
@@ -185,24 +180,13 @@ def test_discrete_laplace(scale):
 
 def test_a_coin_that_is_a_little_low_is_refuted_with_certainty():
     """Sampling needs 3 · 10⁵ runs for it."""
-    result = audit(of_scale(3, low=0.97), 0, 1, claim=1 / 3)
+    result = audit(functools.partial(discrete_laplace, scale=3, low=0.97), 0, 1, claim=1 / 3)
     assert result.verdict is ExactVerdict.REFUTED
     output, p, q, _ = result.losses()[0]
     assert abs(math.log(p / q)) == pytest.approx(1 / 3 - math.log(0.97), abs=1e-9), output
     assert result.excess.lower == pytest.approx(4.0355e-3, rel=1e-3)
     assert not result.is_rounding
     assert "(certain)" in result.headline
-
-
-def test_helpers_change_nothing(monkeypatch):
-    """Of a partial mechanism."""
-    mechanism = functools.partial(discrete_laplace, scale=4)
-    with_helpers = distribution(mechanism, 0)
-    monkeypatch.setattr(exact_audit, "LIMITS", exact_audit.LIMITS.__class__(plain=10**9))
-    without = distribution(mechanism, 0)
-    assert max(with_helpers.remainder, without.remainder) < 1e-10
-    for value, p in without.probabilities.items():
-        assert abs(float(p - with_helpers.probabilities.get(value, 0))) < 2e-10
 
 
 def test_a_function_that_changes_its_argument_is_not_a_helper():
@@ -357,6 +341,7 @@ def endless_coin(x, rng):
         (lambda x, rng: rng.integers(2) + (datetime.now().year == 1999), "reads the clock"),
         (lambda x, rng: rng.integers(2) + (time.clock_gettime(0) < 0), "reads the clock"),
         (lambda x: np.random.seed(3), "seeds a generator"),  # noqa: NPY002
+        (lambda x: np.random.Generator(STATE._bit_generator).integers(1000) == x, "reads the bit generator"),
         (lambda x: hash(object()) % 2**20, "executed again"),
         (lambda x: ssl.RAND_bytes(2) == b"ab", "entropy of the system"),
         (lambda x: LIBC.rand() % 1000 == 0, "a function of a C library"),
@@ -552,7 +537,7 @@ def without_draws(x, rng):
 def test_loops_without_an_end():
     with pytest.raises(MechanismError, match="draws more than 100,000 times in one execution"):
         distribution(endless, 0)
-    result = check(without_draws, 0, 1, claim=1.0, exact=Budget(seconds=0.2))
+    result = check(without_draws, 0, 1, claim=1.0, exact=Budget(seconds=0.02))
     assert result.verdict is ExactVerdict.UNDETERMINED
     assert result.on_x.remainder == 1.0
     assert result.on_x.ended_by == "an execution neither drew nor ended before the time was over"

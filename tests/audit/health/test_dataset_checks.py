@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from dpaudit import Local, PureDP, Verdict, check
-from dpaudit.audit.health.dataset_checks import take_snapshot
-from dpaudit.audit.health.findings import HealthCheck
+from dpaudit.audit.health.findings import HealthCheck, take_snapshot
 
 MUTATED, EQUAL = HealthCheck.DATASET_MUTATED, HealthCheck.EQUAL_DATASETS
 NONE = frozenset()

@@ -273,7 +273,7 @@ def _rare_value(rng, size):
 def test_what_is_narrower_than_a_cell_is_tested(draw, pilot, least):
     """Many outputs in a stretch of 1e-4, none in one of .03 on one dataset, and one of 2,000 values that is missing."""
     rng = np.random.default_rng(3)
-    chosen = choose_on(*draw(rng, pilot), PureDP(1.0), 95_000, 0.05, bits=False, both=True, is_last=True)
+    chosen = choose_on(*draw(rng, pilot), PureDP(1.0), 95_000, 0.05, bits=False, both=True)
     x, y = draw(rng, 200_000)
     counts = sorted([chosen.choice.event.count(x) + 0.5, chosen.choice.event.count(y) + 0.5])
     assert math.log(counts[1] / counts[0]) > least

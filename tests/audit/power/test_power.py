@@ -12,9 +12,9 @@ from dpaudit import ApproxDP, GaussianDP, PrivacyProfile, PureDP, RenyiDP, ZeroC
 from dpaudit.audit.errors import OptionError
 from dpaudit.audit.inference.event_test import Counts, pvalue
 from dpaudit.audit.inference.guess_test import Guesses, guess_test
-from dpaudit.audit.power.alternatives import best_q
 from dpaudit.audit.power.joint_test_power import (
     RegionProbabilities,
+    best_q,
     critical_curve,
     detectable_excess,
     equivalent_runs,

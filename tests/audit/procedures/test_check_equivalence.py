@@ -12,7 +12,7 @@ from dpaudit import PureDP, Verdict, check
 from dpaudit.audit.errors import InconclusiveError, OptionError, RefutedError
 from dpaudit.audit.inference.total_variation import total_variation_upper
 from dpaudit.audit.procedures.check_equivalence import check_equivalence
-from dpaudit.audit.results.equivalence_result import Equivalence
+from dpaudit.audit.results.verdict import Equivalence
 
 ROWS = [1, 1, 1]
 RARE = 1e-6  # alpha where versions that are the same have to pass

@@ -110,11 +110,13 @@ def noisy(answer, size, rng):
     return answer + rng.normal(scale=0.8**0.5, size=size)
 
 
-@pytest.mark.parametrize("options", [{"bins": 16, "distance": 2}, {"sequential": True}], ids=str)
+@pytest.mark.parametrize(
+    "options", [{"runs": 6_000, "bins": 16, "distance": 2}, {"runs": 3_000, "sequential": True}], ids=str
+)
 def test_gaussian_noise(options):
     """At distance 2 and sensitivity 2 it has the same bound per step."""
     y = float(options.get("distance", 1))
-    result = check(noisy, 0.0, y, claim=CLAIM, runs=6_000, floating_point="ignore", jobs=1, **options)
+    result = check(noisy, 0.0, y, claim=CLAIM, floating_point="ignore", jobs=1, **options)
     assert result.is_refuted
     assert 0.5 < result.bound < 0.625
     assert result.by_divergence is not None

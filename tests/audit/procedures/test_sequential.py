@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from dpaudit import AddRemove, ApproxDP, GaussianDP, PureDP, Verdict, check
+from dpaudit import ApproxDP, GaussianDP, PureDP, Verdict, check
 from dpaudit.audit.health.findings import FALSE_ALARM
 from dpaudit.audit.procedures import sequential
 from dpaudit.audit.procedures.sequential import grid_of_members
 from dpaudit.audit.sampling.pilot_and_batch_sizes import batch_sizes, late_batches
 from dpaudit.experiments.catalogue.entries import entries
+
+OPTIONS = {"claim": PureDP(1.0), "sequential": True, "jobs": 1, "floating_point": "ignore"}
 
 
 def laplace(dataset, size, rng, *, epsilon=1.0):
@@ -65,35 +67,19 @@ def test_the_grid_increases_and_decides_just_above_the_claim(claim):
 @pytest.mark.evidence
 def test_false_alarms_over_all_looks():
     """20 audits of a mechanism on its boundary at alpha .3, 21 looks each; this test fails with probability 1e-7."""
-    alarms = 0
-    for seed in range(20):
-        result = check(
-            bit,
-            0,
-            1,
-            claim=PureDP(1.0),
-            alpha=0.3,
-            runs=200,
-            sequential=True,
-            seed=seed,
-            jobs=1,
-            floating_point="ignore",
-        )
-        alarms += result.is_refuted
+    alarms = sum(check(bit, 0, 1, **OPTIONS, alpha=0.3, runs=200, seed=seed).is_refuted for seed in range(20))
     assert alarms <= binom.isf(1e-7, 20, 0.3)
 
 
 def test_a_broken_claim_is_refuted_early():
     """Measured over 100 seeds: median 137 runs, and 196 for nine in ten."""
-    result = check(doubled, 0.0, 1.0, claim=PureDP(1.0), sequential=True, jobs=1, floating_point="ignore")
+    result = check(doubled, 0.0, 1.0, **OPTIONS)
     assert result.is_refuted
     assert result.stopped == "refuted"
     assert result.pvalue <= result.alpha
     assert result.bound > 1.0
     assert result.runs <= 300
-    slow = check(
-        partial(laplace, epsilon=1.3), 0.0, 1.0, claim=PureDP(1.0), sequential=True, jobs=1, floating_point="ignore"
-    )
+    slow = check(partial(laplace, epsilon=1.3), 0.0, 1.0, **OPTIONS)
     assert slow.is_refuted
     assert all(look.pvalue > slow.alpha for look in slow.interim_analyses[:-1])
 
@@ -108,7 +94,7 @@ def leak(dataset, size, rng):
 @pytest.mark.parametrize("most", [200_000, 1_000])
 def test_the_event_shown_is_the_one_that_refutes(monkeypatch, most):
     monkeypatch.setattr("dpaudit.audit.procedures.sequential._KEPT", most)
-    result = check(leak, 0, 1, claim=PureDP(1.0), sequential=True, runs=50_000, floating_point="ignore", jobs=1)
+    result = check(leak, 0, 1, **OPTIONS, runs=50_000)
     assert result.is_refuted
     counts = (result.counts.count_x, result.counts.count_y)[:: 1 if result.more_likely_on == "x" else -1]
     assert counts[0] > 10
@@ -117,28 +103,15 @@ def test_the_event_shown_is_the_one_that_refutes(monkeypatch, most):
 
 
 def test_workers_do_not_change_a_number():
-    options = {"claim": PureDP(1.9), "runs": 1_000, "sequential": True, "seed": 3, "floating_point": "ignore"}
-    assert check(one_noisy_value, 0.0, 1.0, jobs=1, **options) == check(one_noisy_value, 0.0, 1.0, jobs=2, **options)
+    options = OPTIONS | {"claim": PureDP(1.9), "runs": 1_000, "seed": 3}
+    assert check(one_noisy_value, 0.0, 1.0, **options) == check(one_noisy_value, 0.0, 1.0, **options | {"jobs": 2})
 
 
 def test_batches_beyond_what_is_kept_are_counted_alike(monkeypatch):
     """With little kept, most batches are counted in the workers, and counts still agree with the distribution."""
     monkeypatch.setattr("dpaudit.audit.procedures.sequential._KEPT", 2_000)
     monkeypatch.setattr("dpaudit.audit.procedures.sequential._KEPT_NUMBERS", 2_000)
-    one, two = (
-        check(
-            laplace,
-            0.0,
-            1.0,
-            claim=PureDP(1.0),
-            runs=100_000,
-            sequential=True,
-            jobs=jobs,
-            seed=4,
-            floating_point="ignore",
-        )
-        for jobs in (1, 2)
-    )
+    one, two = (check(laplace, 0.0, 1.0, **OPTIONS | {"jobs": jobs}, runs=100_000, seed=4) for jobs in (1, 2))
     assert one == two
     assert one.verdict is Verdict.NOT_REFUTED
     counts = one.directed_counts
@@ -155,7 +128,7 @@ def test_the_final_test_finds_what_an_audit_of_fixed_size_finds():
         is_rare = rng.random(size) < (0.05 if dataset else 0.01)
         return np.where(is_rare, 50.0 + rng.random(size), rng.laplace(size=size))
 
-    result = check(leak, 0, 1, claim=PureDP(1.0), runs=4_500, sequential=True, seed=2, jobs=1, floating_point="ignore")
+    result = check(leak, 0, 1, **OPTIONS, runs=4_500, seed=2)
     assert result.is_refuted
     assert result.is_closed
     assert result.pvalue <= result.alpha
@@ -175,8 +148,7 @@ def test_an_audit_that_is_stopped_has_no_final_test():
 
 
 def test_an_audit_that_is_stopped_before_its_planned_runs_does_not_reach_its_resolution():
-    options = {"claim": PureDP(1.0), "sequential": True, "detect": 0.1, "floating_point": "ignore"}
-    result = check(laplace, 0.0, 1.0, **options, on_interim=lambda look: look.runs > 200)
+    result = check(laplace, 0.0, 1.0, **OPTIONS, detect=0.1, on_interim=lambda look: look.runs > 200)
     assert result.stopped == "request"
     assert (result.verdict, result.detect) == (Verdict.INCONCLUSIVE, 0.1)
 
@@ -192,7 +164,7 @@ def test_bets_follow_what_later_runs_show(monkeypatch):
         return real(lines, seen)
 
     monkeypatch.setattr(sequential, "largest_bets", largest)
-    check(laplace, 0.0, 1.0, claim=PureDP(1.0), runs=20_000, sequential=True, floating_point="ignore", jobs=1)
+    check(laplace, 0.0, 1.0, **OPTIONS, runs=20_000)
     counted = [runs for runs in behind if runs > 1_000 + 60]  # the last kept batch may pass the limit
     assert len(counted) >= 4
     assert all(2.0 * first <= after for first, after in itertools.pairwise(counted))
@@ -201,20 +173,10 @@ def test_bets_follow_what_later_runs_show(monkeypatch):
 
 def test_looks_tell_the_course():
     seen = []
-    result = check(
-        laplace,
-        0.0,
-        1.0,
-        claim=PureDP(1.0),
-        runs=1_000,
-        sequential=True,
-        on_interim=seen.append,
-        floating_point="ignore",
-    )
+    result = check(laplace, 0.0, 1.0, **OPTIONS, runs=1_000, on_interim=seen.append)
     assert len(seen) == len(result.interim_analyses)
-    assert (
-        tuple(seen[:-1]) == result.interim_analyses[:-1]
-    )  # each is told after its batch, the last one before the final test
+    # Each is told after its batch, the last one before the final test.
+    assert tuple(seen[:-1]) == result.interim_analyses[:-1]
     runs = [look.runs for look in result.interim_analyses]
     bounds = [look.bound for look in result.interim_analyses]
     assert runs == np.cumsum(batch_sizes(1_000)).tolist()
@@ -226,11 +188,8 @@ def test_looks_tell_the_course():
 
 @pytest.mark.parametrize(("seed", "decisive"), [(0, "bets"), (2, "final test")])
 def test_the_larger_bound_of_bets_and_final_test_counts(seed, decisive):
-    seen, options = (
-        [],
-        {"claim": PureDP(1.5), "runs": 200, "seed": seed, "sequential": True, "floating_point": "ignore"},
-    )
-    result = check(laplace, 0.0, 1.0, on_interim=seen.append, **options)
+    seen = []
+    result = check(laplace, 0.0, 1.0, **OPTIONS | {"claim": PureDP(1.5)}, runs=200, seed=seed, on_interim=seen.append)
     assert result.is_closed
     assert result.bound > 0.0
     assert result.pvalue <= seen[-1].pvalue
@@ -239,9 +198,7 @@ def test_the_larger_bound_of_bets_and_final_test_counts(seed, decisive):
 
 
 def test_health_checks_share_their_error_over_the_looks(monkeypatch):
-    """Half of the error goes to the last planned interim analysis, the other half to all looks at which the audit may
-    stop.
-    """
+    """Half of the error goes to the last planned look, the other half to all looks at which the audit may stop."""
     shares = []
 
     def examined(*arguments, alpha, **names):
@@ -249,7 +206,7 @@ def test_health_checks_share_their_error_over_the_looks(monkeypatch):
         return ()
 
     monkeypatch.setattr("dpaudit.audit.procedures.audit.examine", examined)
-    options = {"claim": PureDP(1.0), "runs": 200, "sequential": True, "floating_point": "ignore"}
+    options = OPTIONS | {"runs": 200}
     n_interim_analyses = len(check(laplace, 0.0, 1.0, **options).interim_analyses)
     stops = range(2, n_interim_analyses, 8)
     for stop in stops:
@@ -266,7 +223,7 @@ def test_a_mechanism_that_says_nothing_is_tested_on_a_common_event():
     def noise(dataset, size, rng):
         return rng.laplace(size=size)
 
-    result = check(noise, 0.0, 1.0, claim=PureDP(1.0), runs=5_000, sequential=True, floating_point="ignore")
+    result = check(noise, 0.0, 1.0, **OPTIONS, runs=5_000)
     assert result.verdict is Verdict.NOT_REFUTED
     assert result.min_detectable_excess < 2.0
 
@@ -284,17 +241,6 @@ def slow(monkeypatch):
     return slow_count, spent
 
 
-def audited(mechanism, **options):
-    options = {
-        "claim": PureDP(1.0),
-        "adjacency": AddRemove(),
-        "sequential": True,
-        "jobs": 1,
-        "floating_point": "ignore",
-    } | options
-    return check(mechanism, [1, 1], [1], **options)
-
-
 @pytest.mark.parametrize(
     ("options", "verdict", "stopped", "least", "most"),
     [
@@ -306,7 +252,7 @@ def audited(mechanism, **options):
 )
 def test_what_ends_an_audit_first(slow, options, verdict, stopped, least, most):
     mechanism, spent = slow
-    result = audited(mechanism, **options)
+    result = check(mechanism, [1, 1], [1], adjacency="add-remove", **OPTIONS | options)
     assert (result.verdict, result.stopped) == (verdict, stopped)
     assert least < spent[0] < most
     if verdict is Verdict.INCONCLUSIVE:

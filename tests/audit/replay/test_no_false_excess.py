@@ -1,7 +1,5 @@
 """Private mechanisms of which a replay must not say excess: what the output hides costs less than it says."""
 
-from __future__ import annotations
-
 import math
 import os
 
@@ -9,7 +7,8 @@ import numpy as np
 import pytest
 
 from dpaudit import ApproxDP, GaussianDP, find_worst_pair, noise_primitive, replay
-from dpaudit.audit.replay.replay_result import FindingKind, ReplayVerdict
+from dpaudit.audit.replay.replay_result import FindingKind
+from dpaudit.audit.results.verdict import ReplayVerdict
 from dpaudit.mechanisms import GroupTightMechanism
 
 

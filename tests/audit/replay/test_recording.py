@@ -1,8 +1,7 @@
 """What a replay records, where it is not recorded or not drawn anew, and that every patch is undone."""
 
-from __future__ import annotations
-
 import copy
+import functools
 import itertools
 import os
 import random
@@ -20,8 +19,10 @@ from scipy import stats
 from dpaudit import GaussianDP, noise_primitive, replay
 from dpaudit.audit.errors import MechanismError
 from dpaudit.audit.replay.recorded_run import _numpy_states
-from dpaudit.audit.replay.replay_result import FindingKind, ReplayVerdict
+from dpaudit.audit.replay.replay_result import FindingKind
 from dpaudit.audit.replay.tape import active_tape
+from dpaudit.audit.results.verdict import ReplayVerdict
+from dpaudit.exact import distribution
 
 # ruff: noqa: NPY002
 
@@ -373,6 +374,34 @@ def test_a_generator_that_outlives_its_replay_is_not_foretold_by_the_seed(make):
         return kept[0].random()
 
     assert kept_number() != kept_number()
+
+
+def test_what_a_stopped_replay_leaves_is_not_foretold_by_the_seed():
+    left = []
+
+    def stopped(rows, rng):
+        left.append((np.random.default_rng(), random.Random(), random._inst))
+        raise KeyboardInterrupt
+
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            run(stopped)
+    first, second = ([each.random() for each in made] for made in left)
+    assert not set(first) & set(second)
+
+
+def test_what_keeps_the_global_state_of_a_replay_is_recorded_by_the_next():
+    laplace = functools.cache(lambda: stats.laplace(0, 1))  # scipy keeps the state that it finds
+    for _ in range(2):
+        assert run(lambda rows: len(rows) + laplace().rvs()).verdict is BOUNDED
+
+
+def test_an_exact_audit_refuses_what_a_module_kept_of_a_replay():
+    kept = []
+    run(lambda rows: kept.append((np.random.default_rng, np.random.Generator)) or np.random.default_rng().laplace())
+    for mechanism in (lambda x: kept[0][0]().random() < x, lambda x: kept[0][1](np.random.PCG64(1)).random() < x):
+        with pytest.raises(MechanismError, match="draws by what a module kept of a replay"):
+            distribution(mechanism, 0.5)
 
 
 def test_what_stands_for_the_global_state_begins_anew_only_after_it_was_used():

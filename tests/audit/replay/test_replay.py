@@ -1,7 +1,5 @@
 """Replays of mechanisms by hand: what is found at which line, and with which loss."""
 
-from __future__ import annotations
-
 import inspect
 import itertools
 import json
@@ -16,7 +14,8 @@ from scipy import stats
 
 from dpaudit import AddRemove, ApproxDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP, noise_primitive, replay
 from dpaudit.audit.errors import AdjacencyError, ExcessError, MechanismError, OptionError
-from dpaudit.audit.replay.replay_result import FindingKind, ReplayVerdict
+from dpaudit.audit.replay.replay_result import FindingKind
+from dpaudit.audit.results.verdict import ReplayVerdict
 from dpaudit.results import ReplayResult
 
 X, Y = [1.0, 5.0], [1.0]
@@ -112,7 +111,7 @@ def test_a_result_as_plain_values():
         return rng.laplace(clipped(rows, 5.0), 2.0), rng.laplace(0.0)
 
     found = json.loads(json.dumps(run(noisy).to_dict()))
-    assert (found["verdict"], found["claim"], found["epsilon"], found["n_calls"]) == ("excess", "1-DP", 2.5, 2)
+    assert (found["verdict"], found["claim"], found["loss_epsilon"], found["n_calls"]) == ("excess", "1-DP", 2.5, 2)
     assert [(row["moved"], row["loss"], bool(row["finding"])) for row in found["rows"]] == [
         ("5", "2.5", True),
         ("0", "0", False),
@@ -275,6 +274,10 @@ def test_what_is_released_without_noise():
     assert kinds(result) == [FindingKind.WITHOUT_NOISE]
     assert "coordinate 1 of the output moved by 1" in str(result)
     assert result.findings[0].loss == math.inf
+    assert (result.measured, result.confidence_interval()) == ("infinite worst-case loss", (0.0, math.inf))
+    with pytest.raises(AttributeError, match="no attribute 'is_refuted'; did you mean 'has_excess'"):
+        assert not result.is_refuted
+    assert run(lambda rows, rng: len(rows) + rng.integers(10)).measured == "", "its loss is unknown"
     assert not run(lambda rows, rng: 7).findings
     with pytest.raises(ExcessError, match="EXCESS"):
         result.raise_if_excess()

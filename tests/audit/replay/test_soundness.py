@@ -1,7 +1,5 @@
 """What must never be called bounded: names, shared objects, values that decide something, distributions that change."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import random
@@ -18,7 +16,7 @@ from scipy import stats
 from dpaudit import ApproxDP, GaussianDP, PureDP, TradeOffCurve, noise_primitive, replay
 from dpaudit.audit.datasets.contents import NotCopied, kept, same_form, same_output
 from dpaudit.audit.replay.distributions import Distribution, is_within
-from dpaudit.audit.replay.replay_result import ReplayVerdict
+from dpaudit.audit.results.verdict import ReplayVerdict
 
 from ..stand_ins import Tensor
 

@@ -1,7 +1,5 @@
 """All statements of one `BinCounts` hold together: counted over every table of a few runs, and simulated."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

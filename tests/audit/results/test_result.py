@@ -1,7 +1,5 @@
 """What every result does: it is no truth value, it raises, and it becomes an interval, a dict, a card or a figure."""
 
-from __future__ import annotations
-
 import dataclasses
 import html
 import json
@@ -11,7 +9,20 @@ import numpy as np
 import pytest
 
 import dpaudit
-from dpaudit import PureDP, check, check_canaries, check_equivalence, check_noise, find_worst_pair
+from dpaudit import (
+    PureDP,
+    Rows,
+    check,
+    check_canaries,
+    check_equivalence,
+    check_noise,
+    check_sensitivity,
+    find_worst_pair,
+    load,
+    replay,
+    save,
+)
+from dpaudit.accountants import Case, Laplace, check_accountant
 from dpaudit.audit.errors import AuditError, InconclusiveError, OptionError, RefutedError
 from dpaudit.noise import LaplaceNoise
 
@@ -98,8 +109,6 @@ def test_confidence_intervals(results):
     search = results["search"]
     assert search.confidence_interval() == refuted.confidence_interval()
     assert (search.bound, search.pvalue) == (refuted.bound, refuted.pvalue)
-    assert refuted.pvalue == refuted.pvalue
-    assert statement.pvalue == statement.pvalue
 
 
 def test_a_dict_says_the_verdict_in_plain_values(results):
@@ -112,6 +121,28 @@ def test_a_dict_says_the_verdict_in_plain_values(results):
     assert (found["bound"], found["claim"], found["event"]) == (
         results["refuted"].bound, "1-DP", results["refuted"].event_in_words,
     )  # fmt: skip
+
+
+def test_checks_without_a_sample_of_outputs_say_what_was_claimed_and_found(tmp_path):
+    exact = check(lambda x, rng: int(rng.random() < (0.75 if x else 0.25)), 0, 1, claim=1.0, exact=True)
+    replayed = replay(lambda x, rng: x + rng.laplace(scale=0.5), 0, 1, claim=1.0)
+    bounded = check_sensitivity(sum, Rows([0, 1]), adjacency="add-remove", bound=0.5)
+    accounted = check_accountant(lambda case: 1.0, cases=[Case([(Laplace(0.5), 1)], delta=0.0, adjacency="replace")])
+    for result, text, limits in (
+        (exact, "refuted, excess in delta between 0.0704 and 0.0705, claim 1-DP", (0.75 - 0.25 * math.e,) * 2),
+        (replayed, "excess, loss at most 2, claim 1-DP", (0.0, 2.0)),
+        (bounded, "refuted, change 1, claim l1 sensitivity 0.5", (1.0, math.inf)),
+        (accounted, "refuted, epsilon >= 3.999, claim epsilon 1 for Laplace 0.5; replace; delta 0", (4.0, 4.0)),
+    ):
+        assert repr(result) == f"<{type(result).__name__} {result.subject}: {text}>"
+        assert result.confidence_interval() == pytest.approx(limits)
+        found = result.to_dict()
+        assert (found["verdict"], found["claim"]) == (result.verdict.value, result.claimed)
+        assert json.loads(json.dumps(found)).keys() == found.keys()
+        save(result, tmp_path / "one.json")
+        (kept,) = load(tmp_path / "one.json").checks
+        assert (kept.kind, kept.subject, kept.word) == (result.kind, result.subject, result.verdict.value)
+        assert (kept.claim, kept.found, kept.lines[0]) == (result.claimed, result.measured, result.headline)
 
 
 @pytest.mark.parametrize("kind", ["refuted", "search", "statement", "canaries", "equivalent"])

@@ -1,7 +1,5 @@
 """The histogram of scores that a result of canaries keeps for a figure."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

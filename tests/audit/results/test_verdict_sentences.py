@@ -3,8 +3,6 @@
 And how it is printed: in lines of at most 120 characters.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import replace

@@ -11,7 +11,7 @@ import sys
 import threading
 from dataclasses import dataclass
 from enum import Enum
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import networkx as nx
 import numpy as np
@@ -19,11 +19,12 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from dpaudit import PureDP, check, check_outputs
+from dpaudit import PureDP, check, check_outputs, replay
 from dpaudit.audit.distribution_checks.check_noise import check_noise
 from dpaudit.audit.distribution_checks.noise_distributions import LaplaceNoise
 from dpaudit.audit.errors import OptionError
 from dpaudit.audit.sampling.object_identity import ELSEWHERE, identity, provenance_of, source_of
+from dpaudit.audit.sampling.sampler import mechanism_name
 from dpaudit.domains import Within
 from dpaudit.mechanisms import LaplaceMechanism
 from dpaudit.mechanisms.adapters import Program
@@ -352,6 +353,17 @@ def test_code_without_a_file_to_name_has_no_place(counts, tmp_path, monkeypatch)
         assert source_of(mechanism) == {}
     (tmp_path / "my lib" / "counts_of_rows.py").unlink()
     assert source_of(counts.noisy) == {}
+
+
+def test_code_of_a_notebook_is_named_by_its_cell(monkeypatch):
+    """As IPython names it; the file of a kernel is another one in every session."""
+    file, held = "/tmp/ipykernel_17/42.py", {}
+    exec(compile("noisy = lambda rows, rng: rng.laplace(len(rows), 0.5)", file, "exec"), held)
+    assert mechanism_name(held["noisy"]) == "lambda at 42.py:1"
+    shell = SimpleNamespace(compile=SimpleNamespace(_filename_map={file: 3}))
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    assert mechanism_name(held["noisy"]) == "lambda at In[3]:1"
+    assert "\n  In[3]:1 in <lambda>: Generator.laplace" in str(replay(held["noisy"], [1], [], claim=1.0))
 
 
 def test_an_installed_package_is_named_from_its_folder(tmp_path, monkeypatch):

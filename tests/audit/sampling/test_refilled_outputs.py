@@ -3,7 +3,6 @@
 import contextlib
 import io
 import math
-from collections import deque
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
@@ -177,7 +176,7 @@ def locked(self, memo):
         (lambda answer, rng: cell(__hash__=lambda self: id(self)), "Odd with different hashes"),
         (lambda answer, rng: cell(__eq__=lambda self, other: False), "Odd, which does not equal its own copy"),
         (lambda answer, rng: cell(__deepcopy__=locked), "Odd, which cannot be copied"),
-        (lambda answer, rng: deque([1]), "deque, which cannot be compared"),
+        (lambda answer, rng: memoryview(bytearray(1)), "memoryview, which cannot be compared"),
         (lambda answer, rng: map(int, "1"), r"a map, not its values; return list\(…\)"),
     ],
 )

@@ -10,7 +10,6 @@ import threading
 import time
 from concurrent.futures import CancelledError
 from dataclasses import replace
-from pathlib import Path
 
 import joblib
 import numpy as np
@@ -24,6 +23,8 @@ from dpaudit.audit.sampling.draw import draw_pilot, plan_blocks
 from dpaudit.audit.sampling.pickling import pack
 from dpaudit.audit.sampling.sampler import as_sampler
 from dpaudit.audit.sampling.workers import _in_cluster
+
+from ...processes import has_ended
 
 
 class Colour(enum.Enum):
@@ -80,19 +81,7 @@ def test_worker_processes_end_with_a_process_that_is_killed(tmp_path):
             workers_of = {int(path.name.partition("-")[2]) for path in tmp_path.glob("worker-*")} - {parent.pid}
         parent.kill()
     assert len(workers_of) == 2
-    end = time.monotonic() + 20
-    while any(map(is_running, workers_of)) and time.monotonic() < end:
-        time.sleep(0.1)
-    assert not any(map(is_running, workers_of))
-
-
-def is_running(pid):
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    state = Path(f"/proc/{pid}/stat")
-    return not (state.exists() and state.read_text().rpartition(")")[2].split()[0] == "Z")  # a zombie process
+    assert all(has_ended(number, seconds=20.0) for number in workers_of)
 
 
 SCRIPT = """

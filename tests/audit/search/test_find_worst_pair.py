@@ -50,7 +50,10 @@ def found_loss(mechanism, found):
 
 FEW = {"runs": 5_000, "search_runs": 10_000}
 PAIRS = [  # mechanism, domain, adjacency, options, the exact loss of the worst pair
-    (f.NoisyMaxMissingFactorTwo(1.0, noise="exponential"), dp.Answers(3, 0.0, 2.0), LINF, {}, (0.0, 1.0, 2.0)),
+    (
+        f.NoisyMaxMissingFactorTwo(1.0, noise="exponential"), dp.Answers(3, 0.0, 2.0), LINF, {"runs": 30_000},
+        (0.0, 1.0, 2.0),
+    ),
     (f.UnderstatedSensitivityLaplace(1.0, bound=3.0, query=sum), dp.Rows(high=3.0), dp.AddRemove(), FEW, 3.0),
     (f.BinaryOddsForManyValues(1.0, k=4), dp.Values(range(4)), dp.Local(), FEW, 1.0 + math.log(3)),
     (f.EdgeNoiseForNodes(0.5, max_degree=3), dp.domains.Graphs(5, max_degree=3), dp.domains.NodeNeighbours(), FEW, 1.5),
@@ -64,7 +67,7 @@ PAIRS = [  # mechanism, domain, adjacency, options, the exact loss of the worst 
 @pytest.mark.parametrize("case", PAIRS, ids=lambda case: type(case[0]).__name__)
 def test_the_worst_pair_is_nearly_found(case):
     mechanism, domain, adjacency, options, worst = case
-    options = {"runs": 80_000, "jobs": 1} | options
+    options = options | {"jobs": 1}
     found = dp.find_worst_pair(mechanism, domain, claim=mechanism.claim, adjacency=adjacency, **options)
     assert found.is_refuted
     worst = worst_on_grid(mechanism, worst, 3) if isinstance(worst, tuple) else worst
@@ -276,7 +279,7 @@ def drawn_by(run):
 
 @pytest.mark.parametrize("mechanism", [noisy_length, one_noisy_length, pairs_of_lengths])
 def test_no_run_of_the_search_is_counted(mechanism):
-    options = OPTIONS | {"runs": 5_000, "search_runs": 2_000}
+    options = OPTIONS | {"runs": 1_500, "search_runs": 800}
     found, drawn = drawn_by(lambda: find_worst_pair(mechanism, Rows(most=1), **options))
     audit = found.audit
     main = {side: [each for each in drawn if each[1:3] == ("main", side)] for side in "xy"}

@@ -4,9 +4,10 @@ import collections
 import dataclasses
 import functools
 import math
-from collections import Counter
+from collections import Counter, UserDict
 from decimal import Decimal
 from fractions import Fraction
+from types import SimpleNamespace
 
 import networkx as nx
 import numpy as np
@@ -111,7 +112,7 @@ def test_enumerated_sensitivities_are_reached(adjacency, norm):
         (lambda rows: sum(rows) ** 3, (-2, 0, 1)),
     ):
         exact = query_sensitivity(query, rows, 3, adjacency, norm=norm)
-        options = {"adjacency": adjacency, "norm": norm, "bound": exact, "evaluations": 100}
+        options = {"adjacency": adjacency, "norm": norm, "bound": exact, "evaluations": 50}
         found = check_sensitivity(query, Rows(finite=True, values=rows, most=3), **options)
         assert found.change == pytest.approx(exact, rel=1e-12)
         assert not found.is_refuted
@@ -432,9 +433,10 @@ def test_missing_parts_are_named():
     one, other = (pd.DataFrame({"n": [1.0, 2.0][:rows]}, index=["u", "v"][:rows]) for rows in (2, 1))
     assert change(one, other).only_x == ("n.v",)
     assert change({math.nan: 1}, {float("nan"): 1}).size == 0.0
+    assert change(UserDict(a=1), SimpleNamespace(a=3)).size == 2.0
 
 
-@pytest.mark.parametrize("output", [None, 1j, {"a": "b"}, np.array(["1"])], ids=repr)
+@pytest.mark.parametrize("output", [None, 1j, {"a": "b"}, np.array(["1"]), np.ma.ones(2)], ids=repr)
 def test_other_outputs_are_refused(output):
     with pytest.raises(DatasetError, match="not made of numbers"):
         answer_of(output)

@@ -148,7 +148,7 @@ def test_a_result_says_what_it_compared(tmp_path):
     save([found], tmp_path / "results.json")
     (check,) = load(tmp_path / "results.json").checks
     assert "distance of outputs under add/remove one row 1" in check.claim
-    assert "distance of outputs" in found.in_suite()["claim"]
+    assert "distance of outputs" in found.claimed
     assert str(found.output_adjacency) == "add/remove one row"
 
 

@@ -16,7 +16,7 @@ def refuted(result):
 
 @pytest.fixture
 def torch():
-    torch = pytest.importorskip("torch", reason="PyTorch is not installed: make test-torch")
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed: make matrix ROWS=torch")
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(1)
         yield torch
@@ -44,7 +44,7 @@ def test_samplers_of_pytorch(torch):
 
 @pytest.mark.torch
 def test_samplers_of_opacus(torch):
-    opacus = pytest.importorskip("opacus", reason="Opacus is not installed: make test-torch")
+    opacus = pytest.importorskip("opacus", reason="Opacus is not installed: make matrix ROWS=torch")
     sampler = opacus.utils.uniform_sampler.UniformWithReplacementSampler(num_samples=N, sample_rate=Q)
     assert check_batches(sampler, N, q=Q).verdict is Verdict.NOT_REFUTED
     assert refuted(check_batches(sampler, N, q=0.09)) == ["inclusion"]
@@ -57,7 +57,7 @@ def test_samplers_of_opacus(torch):
 
 @pytest.mark.jax
 def test_samplers_of_jax_privacy():
-    selection = pytest.importorskip("jax_privacy.batch_selection", reason="jax-privacy is missing: make test-torch")
+    selection = pytest.importorskip("jax_privacy.batch_selection", reason="no jax-privacy: make matrix ROWS=torch")
 
     def poisson(rate=Q, **options):
         return selection.CyclicPoissonSampling(sampling_prob=rate, iterations=10, **options)

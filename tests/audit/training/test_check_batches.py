@@ -1,10 +1,7 @@
 """Batch samplers: correct ones are not refuted, faulty ones are, and the costs are those of the accountants."""
 
-from __future__ import annotations
-
 import itertools
 import math
-import sys
 from collections import defaultdict
 
 import dp_accounting
@@ -15,7 +12,7 @@ from scipy.stats import norm
 
 import dpaudit
 from dpaudit import Verdict
-from dpaudit.audit.errors import AuditError, ClaimError, MechanismError, MissingExtraError, OptionError, RefutedError
+from dpaudit.audit.errors import AuditError, ClaimError, MechanismError, OptionError, RefutedError
 from dpaudit.audit.training import check_batches as module
 from dpaudit.audit.training.check_batches import Assumption, _Drawn, _Tests, accountant_of, shuffled_epsilon_at_least
 from dpaudit.mechanisms.training.dp_sgd import dp_sgd_claim
@@ -358,12 +355,6 @@ def test_the_lower_bound_of_shuffled_batches_is_attained():
         assert all(0.0 < shuffled_epsilon_at_least(sigma, batches, 1, 1e-6) < upper for batches in (2, 100, 10_000))
 
 
-def test_costs_need_dp_accounting(monkeypatch):
-    monkeypatch.setitem(sys.modules, "dp_accounting", None)
-    with pytest.raises(MissingExtraError, match=r"dpaudit\[accounting\]"):
-        check_batches(poisson, N, q=Q, noise_multiplier=1.0)
-
-
 # Forms of samplers.
 
 
@@ -482,10 +473,15 @@ def test_the_result_prints_and_is_saved(tmp_path):
     assert "rounds      refuted       batches t and t + 1 of a run share 0 examples, expected" in result.table()
     assert max(map(len, str(result).splitlines())) <= 120
     flat = result.to_dict()
-    assert (flat["verdict"], flat["sampler"], flat["q"], flat["rounds"]) == ("refuted", "shuffled", Q, ROUNDS)
+    assert (flat["verdict"], flat["sampler"], flat["assumption_q"], flat["rounds"]) == (
+        "refuted",
+        "shuffled",
+        Q,
+        ROUNDS,
+    )
     assert flat["epsilon_accounted"] < flat["epsilon_lower"] < flat["epsilon_upper"]
     assert "REFUTED" in result._repr_html_()
-    assert repr(result) == "<BatchesResult shuffled: refuted, Poisson sampling with q = 0.1>"
+    assert repr(result) == "<BatchesResult shuffled: refuted, size, rounds, claim Poisson sampling with q = 0.1>"
     dpaudit.save(result, tmp_path / "batches.json")
     (kept,) = dpaudit.load(tmp_path / "batches.json").checks
     assert (kept.kind, kept.name, kept.verdict, kept.alpha) == ("batches", "shuffled", "REFUTED", 0.05)

@@ -1,7 +1,5 @@
 """The pitfalls of private training, planted in steps of numpy, each beside a correct variant."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -468,7 +466,7 @@ def divided_by_its_norm(gradients, rng):
     ],
 )
 def test_other_noise_on_neighbours_refutes_no_claim_by_itself(step, claim):
-    assert not check_step(step, GRADIENTS, claim=claim).is_refuted
+    assert not check_step(step, GRADIENTS, **FEW | {"claim": claim}).is_refuted
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -494,12 +492,11 @@ def test_noise_that_is_not_normal_with_one_scale_passes_no_check(step):
     assert check_step(step, GRADIENTS, claim=GaussianDP(0.5)).verdict is not Verdict.NOT_REFUTED
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_a_tenth_less_noise_does_not_pass(seed):
+def test_a_tenth_less_noise_does_not_pass():
     def low(gradients, rng):
         return clipped(finite(gradients)).sum(axis=0) + 0.9 * rng.normal(size=gradients.shape[1])
 
-    assert check_step(low, GRADIENTS, claim=GaussianDP(1.0), seed=seed).is_refuted
+    assert check_step(low, GRADIENTS, claim=GaussianDP(1.0), tolerance=0.03).is_refuted
 
 
 def test_shared_noise_that_no_pair_of_numbers_shows_refutes_nothing_wrongly():
@@ -647,6 +644,7 @@ def changes_its_batch(gradients, rng):
         (adam, GRADIENTS, {"derived": "weights"}, OptionError, "use one of "),
         (lambda g, rng: None, GRADIENTS, {}, MechanismError, "without any numbers"),
         (lambda g, rng: "text", GRADIENTS, {}, MechanismError, "not made of numbers"),
+        (lambda g, rng: {"g": np.ma.array(g)}, GRADIENTS, {}, MechanismError, "a masked array"),
         (lambda g, rng: g @ np.ones(4), GRADIENTS, {}, MechanismError, "fails on the batch: ValueError"),
         (lambda g, rng: noise(g, rng) * np.nan, GRADIENTS, {}, MechanismError, "finite parameters"),
         (changes_its_batch, GRADIENTS, {}, MechanismError, "changes its batch"),

@@ -1,10 +1,8 @@
 """Steps of jax, correct and with the pitfalls of keys."""
 
-from __future__ import annotations
-
 import pytest
 
-jax = pytest.importorskip("jax", reason="jax is not installed: make test-torch")
+jax = pytest.importorskip("jax", reason="jax is not installed: make matrix ROWS=torch")
 
 from jax import numpy as jnp  # noqa: E402
 

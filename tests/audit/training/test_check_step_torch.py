@@ -1,12 +1,10 @@
 """Steps of torch and Opacus, correct and with the pitfalls of private training."""
 
-from __future__ import annotations
-
 import warnings
 
 import pytest
 
-torch = pytest.importorskip("torch", reason="torch is not installed: make test-torch")
+torch = pytest.importorskip("torch", reason="torch is not installed: make matrix ROWS=torch")
 
 from dpaudit import GaussianDP, Verdict  # noqa: E402
 from dpaudit.errors import DatasetError, OptionError  # noqa: E402
@@ -127,7 +125,7 @@ def test_wrong_arguments_are_named():
 
 
 def opacus_step(*, optimiser="SGD", poisson=True, clip=1.0, noise=1.0, clipping="flat", extra=(), grad="hooks"):
-    opacus = pytest.importorskip("opacus", reason="Opacus is not installed: make test-torch")
+    opacus = pytest.importorskip("opacus", reason="Opacus is not installed: make matrix ROWS=torch")
     made = model(*extra)
     inner = getattr(torch.optim, optimiser)(made.parameters(), lr=0.1)
     data = torch.utils.data.TensorDataset(X.repeat(8, 1), BATCH[1].repeat(8))

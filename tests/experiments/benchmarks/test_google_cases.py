@@ -3,8 +3,6 @@
 The alpha of each audit is 1e-6, and each count of counts is outside its limits with probability at most 1e-8.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 

@@ -1,7 +1,5 @@
 """Rows are measured, kept, continued and judged; the summary and the gallery are what the commands write."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import math

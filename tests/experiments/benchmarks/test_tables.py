@@ -1,7 +1,5 @@
 """The quick form of every table meets its targets, its mathematics is right, and buggy variants miss the targets."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import math

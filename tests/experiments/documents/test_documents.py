@@ -11,10 +11,10 @@ from scipy import stats
 from dpaudit import ApproxDP, Verdict
 from dpaudit import mechanisms as m
 from dpaudit.claims import NFoldComposition
+from dpaudit.experiments.benchmarks.errata import cases_of, errata_page, errata_text
 from dpaudit.experiments.cases.experiment import StatementCase, exact_parameter, select
 from dpaudit.experiments.documents import definition, laplace_composition
 from dpaudit.experiments.documents.definition import EPSILON, equal_rows, independent_rows
-from dpaudit.experiments.documents.errata import cases_of, errata_page, errata_text
 from dpaudit.experiments.documents.exponential_mechanism import centrality, patients, revenue
 from dpaudit.experiments.documents.named_mechanisms import SubsetCount, property_counts
 from dpaudit.experiments.suite.run_suite import all_experiments, run_experiments

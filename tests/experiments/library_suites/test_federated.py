@@ -1,9 +1,7 @@
 """Rounds of Flower and filters of NVIDIA FLARE in one process: what one client moves, and the noise beside it.
 
-`make test-federated` has both libraries. The page of findings is run with the releases that it describes.
+`make matrix ROWS="flwr nvflare"` runs them. The page of findings is run with the releases that it describes.
 """
-
-from __future__ import annotations
 
 import importlib.util
 import logging
@@ -26,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[3]
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of click, which Flower imports
     needs = {
-        name: pytest.mark.skipif(not is_installed(name), reason=f"{name} is not installed: make test-federated")
+        name: pytest.mark.skipif(not is_installed(name), reason=f"{name} is not installed: make matrix ROWS={name}")
         for name in ("flwr", "nvflare")
     }
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")

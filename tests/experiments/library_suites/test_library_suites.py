@@ -3,8 +3,6 @@
 Forms of the installed libraries: every public callable has targets or a reason, and new ones are picked up.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import os

@@ -1,7 +1,5 @@
 """Queries of Qrlew in SQLite: seeded, as its budget says, and what a table of its own size shows."""
 
-from __future__ import annotations
-
 from contextlib import closing
 
 import numpy as np
@@ -13,7 +11,7 @@ from dpaudit.experiments.library_suites.audited_library import NotCovered, Publi
 from dpaudit.experiments.library_suites.library_names import library_named
 from dpaudit.experiments.library_suites.sql_forms import QRLEW, ROWS, QrlewQueries, _postgres, _private_query
 
-pytest.importorskip("pyqrlew", reason="pyqrlew is not installed; `make test-sql` runs these tests")
+pytest.importorskip("pyqrlew", reason="pyqrlew is not installed; make matrix ROWS=pyqrlew")
 
 COUNT = "SELECT COUNT(*) AS n FROM visits"
 PERSONS = [{"person": f"p{number}", "city": "Bern", "x": 5, "f": 0.5} for number in range(20)]

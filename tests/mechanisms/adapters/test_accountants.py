@@ -1,7 +1,5 @@
 """Accountants of other libraries: what each claims over the cases, the errors that are known, and what is refused."""
 
-from __future__ import annotations
-
 import importlib.util
 import logging
 
@@ -10,7 +8,7 @@ import pytest
 from dpaudit import PureDP
 from dpaudit.accountants import GRID, Case, Laplace, Outcome
 from dpaudit.audit.errors import MissingExtraError, OptionError
-from dpaudit.audit.exact.exact_result import ExactVerdict
+from dpaudit.audit.results.verdict import ExactVerdict
 from dpaudit.mechanisms.adapters import accountants as module
 from dpaudit.mechanisms.adapters import check_library_accountant
 
@@ -25,7 +23,8 @@ NEEDS = {
 def needs(name):
     is_missing = importlib.util.find_spec(NEEDS[name]) is None
     return pytest.param(
-        name, marks=pytest.mark.skipif(is_missing, reason=f"{NEEDS[name]} is not installed; make test-accountants")
+        name,
+        marks=pytest.mark.skipif(is_missing, reason=f"{NEEDS[name]} is missing: make matrix ROWS=accountants"),
     )
 
 

@@ -1,12 +1,11 @@
 """Replays of diffprivlib: the known defects are found at their lines, and the correct variants have no excess."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
 from dpaudit import Replace, replay
-from dpaudit.audit.replay.replay_result import FindingKind, ReplayVerdict
+from dpaudit.audit.replay.replay_result import FindingKind
+from dpaudit.audit.results.verdict import ReplayVerdict
 from dpaudit.mechanisms.adapters import from_diffprivlib_tool
 
 try:

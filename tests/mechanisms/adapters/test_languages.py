@@ -1,7 +1,5 @@
 """Counts in other languages, from a copy: the commands of their README, the verdicts, and the tests in the language."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

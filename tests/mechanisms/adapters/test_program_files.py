@@ -3,8 +3,6 @@
 Every misbehaviour is one sentence within the time limit, and leaves no process and no file behind.
 """
 
-from __future__ import annotations
-
 import datetime
 import inspect
 import json
@@ -14,7 +12,6 @@ import signal
 import sys
 import tempfile
 import threading
-import time
 from decimal import Decimal
 from pathlib import Path
 
@@ -28,6 +25,8 @@ from dpaudit.audit.sampling.object_identity import provenance_of
 from dpaudit.mechanisms.adapters import Program, data_files
 from dpaudit.mechanisms.adapters import program as programs
 from dpaudit.mechanisms.adapters.data_files import content_of, dataset_in, output_in
+
+from ... import processes
 
 NAN, INF = math.nan, math.inf
 
@@ -314,35 +313,21 @@ def test_a_failed_run_names_the_seed_and_may_be_an_output():
     assert [str(output) for output in outputs] == ["raises exit status 1" if odd else "" for odd in seeds % 2]
 
 
-def has_ended(number):
-    """Whether a process ends within five seconds: one that is killed takes a moment."""
-    until = time.monotonic() + 5.0
-    while time.monotonic() < until:
-        try:
-            if Path(f"/proc/{number}/stat").read_text().split()[2] == "Z":
-                return True
-        except OSError:
-            return True
-        time.sleep(0.01)
-    return False
-
-
 def test_what_a_run_starts_ends_with_the_runs():
     code = (
         "import subprocess\nif os.fork() == 0:\n    os.setsid()\n    os.execvp('sleep', ['sleep', '99'])\n"
         "child = subprocess.Popen(['sleep', '99'])\nprint(child.pid)"
     )
     (child,) = draw(python(code, "{input.csv}"))  # which is not waited for, although it holds the output open
-    assert has_ended(child)
+    assert processes.has_ended(child)
 
 
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="the system does not show the environment")
 def test_what_a_run_starts_in_another_session_ends_with_the_run(tmp_path):
     code = f"""
-import subprocess, time
-from pathlib import Path
+import subprocess
 
-{inspect.getsource(has_ended)}
+{inspect.getsource(processes)}
 with open({str(tmp_path / "numbers")!r}, "a+") as file:
     file.seek(0)
     alive = [not has_ended(number) for number in file.read().split()]
@@ -395,7 +380,7 @@ END { do u = rand() - 0.5; while (u == -0.5); print n + (u < 0 ? scale : -scale)
 def test_audits_of_a_program_that_knows_nothing_of_them(scale, jobs):
     program = Program(["awk", "-v", "seed={seed}", "-v", f"scale={scale}", COUNT, "{input.csv}"], name="count.awk")
     x, y = {"age": [31, 57, None]}, {"age": [31, 57]}
-    result = check(program, x, y, claim=1.0, adjacency="add-remove", runs=100, jobs=jobs, floating_point="ignore")
+    result = check(program, x, y, claim=1.0, adjacency="add-remove", runs=60, jobs=jobs, floating_point="ignore")
     assert (result.verdict is Verdict.REFUTED) == (scale < 1)
     assert result.bound > 0
     assert result.is_reproducible
@@ -403,7 +388,7 @@ def test_audits_of_a_program_that_knows_nothing_of_them(scale, jobs):
 
 def test_a_program_with_the_same_noise_in_every_run_is_noticed():
     program = Program(["awk", "-v", "seed=7", "-v", "scale=1", COUNT, "{input.csv}"], name="count.awk")
-    result = check(program, {"age": [1, 2]}, {"age": [1]}, claim=1.0, adjacency="add-remove", runs=60)
+    result = check(program, {"age": [1, 2]}, {"age": [1]}, claim=1.0, adjacency="add-remove", runs=40)
     assert result.next_step == "draw new noise in every run, not from a fixed seed"
 
 

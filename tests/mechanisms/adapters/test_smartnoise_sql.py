@@ -1,7 +1,5 @@
 """Queries of SmartNoise SQL: the same releases as of the engine, its claims, and faulty metadata on natural pairs."""
 
-from __future__ import annotations
-
 import pickle
 from importlib import import_module
 from math import inf
@@ -17,7 +15,7 @@ from dpaudit.domains import SameQuery
 from dpaudit.experiments.library_suites.audited_library import NotCovered, PublicCallable
 from dpaudit.experiments.library_suites.library_names import library_named
 
-snsql = pytest.importorskip("snsql", reason="smartnoise-sql is not installed; `make test-sql` runs these tests")
+snsql = pytest.importorskip("snsql", reason="smartnoise-sql is not installed; make matrix ROWS=smartnoise-sql")
 
 COLUMNS = {
     "person": {"type": "string", "private_id": True},

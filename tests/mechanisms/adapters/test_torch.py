@@ -1,14 +1,12 @@
 """torch in replays: the same numbers as without a record, sums with noise, batches, generators."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
 from dpaudit import GaussianDP, replay
-from dpaudit.audit.replay.replay_result import ReplayVerdict
+from dpaudit.audit.results.verdict import ReplayVerdict
 
-torch = pytest.importorskip("torch", reason="torch is not installed: make test-torch")
+torch = pytest.importorskip("torch", reason="torch is not installed: make matrix ROWS=torch")
 
 BOUNDED, EXCESS, UNDETERMINED = ReplayVerdict.BOUNDED, ReplayVerdict.EXCESS, ReplayVerdict.UNDETERMINED
 X, Y = torch.tensor([1.0, 0.0, 1.0, 1.0]), torch.tensor([0.0, 0.0, 1.0, 1.0])

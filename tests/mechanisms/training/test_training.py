@@ -5,7 +5,6 @@ Random tests have a false-alarm probability of 1e-8 each.
 
 import math
 import pickle
-import sys
 from dataclasses import replace
 
 import dp_accounting
@@ -17,7 +16,6 @@ from scipy import stats
 import dpaudit.mechanisms as m
 from dpaudit import ApproxDP, GaussianDP, PrivacyProfile, Verdict, ZeroOut, check
 from dpaudit.audit.datasets.adjacency import AddRemove
-from dpaudit.audit.errors import MissingExtraError
 from dpaudit.mechanisms.adapters import claim_from_event
 from dpaudit.mechanisms.faulty.flaw import Flaw
 from dpaudit.mechanisms.faulty.training import (
@@ -311,14 +309,6 @@ def test_claims_of_poisson_batches_and_their_limits():
     p, q = (1 - stats.norm.cdf(c) ** 9 * stats.norm.cdf(c - shift) for shift in (2, 1))
     best = np.log(np.maximum(p - 1e-3, 1e-300) / q).max()
     assert shuffled_epsilon_at_least(1.0, 10, 1, 1e-3) == pytest.approx(best, rel=1e-3)
-
-
-def test_without_the_accountant_the_error_names_its_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "dp_accounting", None)
-    for sampling in (PoissonBatches(0.123), FixedSizeBatches(2, 7)):
-        with pytest.raises(MissingExtraError, match=r"dpaudit\[accounting\]"):
-            dp_sgd_claim(sampling, 1.0, 3, neighbours="replace_one")
-    assert dp_sgd_claim(BallsInBins(7), 1.0, 3, delta=None) == GaussianDP(1.0)
 
 
 def training(**changes):

@@ -1,7 +1,5 @@
 """``dpaudit canaries``: scores from files, exit statuses and messages."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

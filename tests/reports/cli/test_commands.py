@@ -1,7 +1,5 @@
 """Commands that are imported on use, and the completion of their names and values."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -14,10 +12,10 @@ from dpaudit.audit.canaries.plan_canaries import METHODS
 from dpaudit.audit.errors import OptionError
 from dpaudit.audit.health.findings import HealthCheck
 from dpaudit.audit.replay.registered import registered_names
-from dpaudit.experiments import commands
-from dpaudit.experiments.library_suites.library_names import LIBRARIES
+from dpaudit.experiments.library_suites import command, library_names
+from dpaudit.experiments.suite import run_suite
 from dpaudit.reports.cli import audit_commands, report_commands
-from dpaudit.reports.cli.commands import command_line
+from dpaudit.reports.cli.commands import COMMANDS, command_line
 from dpaudit.reports.cli.shared_options import CANARY_METHODS, HEALTH_CHECKS, PRIMITIVES, whole_number
 
 
@@ -36,7 +34,7 @@ def test_whole_numbers_may_have_underscores_or_an_exponent():
         with pytest.raises(typer.BadParameter, match="is not a whole number"):
             whole_number(text)
     own = (audit_commands.audit, audit_commands.replay, audit_commands.canaries)
-    for function in (*own, report_commands.plan, commands.run, commands.suite):
+    for function in (*own, report_commands.plan, run_suite.run, command.suite):
         for name, hint in get_type_hints(function, include_extras=True).items():
             kind, *extras = get_args(hint) or (None,)
             if {int, list[int]} & {kind, *get_args(kind)}:
@@ -48,19 +46,18 @@ def test_known_names_are_those_of_the_suite():
     assert [check.value for check in HealthCheck] == list(HEALTH_CHECKS)
     assert CANARY_METHODS == METHODS
     assert set(registered_names()) == set(PRIMITIVES)
-    assert set(commands.LIBRARIES) == set(LIBRARIES)
+    assert set(command.LIBRARIES) == set(library_names.LIBRARIES)
 
 
-def test_benchmarks_are_offered_where_they_are(monkeypatch, capsys):
+def test_measurements_of_dpaudit_itself_are_offered_where_they_are(monkeypatch, capsys):
     def shown(*arguments):
         command_line().main(arguments, prog_name="dpaudit", standalone_mode=False)
         return capsys.readouterr().out
 
-    assert " bench " in shown("--help")
     assert "inference" in shown("bench", "--help")
-    monkeypatch.setattr("dpaudit.reports.cli.commands.find_spec", lambda name: None)
-    assert " bench " not in shown("--help")
-    with pytest.raises(OptionError, match="run `make evidence` in a checkout"):
+    monkeypatch.setattr("dpaudit.reports.cli.commands.find_spec", lambda name: None if "benchmarks" in name else "")
+    assert {name for name in COMMANDS if f"  {name} " not in shown("--help")} == {"bench"}
+    with pytest.raises(OptionError, match=r"`dpaudit bench` .* not installed .*; run `make evidence`"):
         shown("bench", "--help")
 
 

@@ -1,7 +1,5 @@
 """Tables in files: what would lose a column or a row without a word is an error with the line."""
 
-from __future__ import annotations
-
 import io
 import os
 import zipfile

@@ -1,7 +1,5 @@
 """`dpaudit audit --exact`: exit statuses, what it prints, and its report."""
 
-from __future__ import annotations
-
 import pytest
 
 from dpaudit import load

@@ -1,10 +1,7 @@
 """Commands that are stopped by Ctrl-C go on where they were, and end with the same results."""
 
-from __future__ import annotations
-
 import json
 import shlex
-import signal
 
 import pytest
 
@@ -34,11 +31,9 @@ PAIR = shlex.split("audit patient_module:patient --x 0 --y 1 --epsilon 1 --jobs 
 
 
 @pytest.fixture(name="run")
-def run_with_module(run, tmp_path):
+def run_with_module(run, tmp_path, interruptible):
     (tmp_path / "patient_module.py").write_text(MODULE)
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # nohup ignores it
-    yield run
-    signal.signal(signal.SIGINT, before)
+    return run
 
 
 def results(out):

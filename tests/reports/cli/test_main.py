@@ -1,7 +1,5 @@
 """The command line: exit statuses, files and messages."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Mistaken command lines: each is told in one sentence that names options, with a remedy, and none is a traceback."""
 
-from __future__ import annotations
-
 import os
 import shlex
 

@@ -1,7 +1,5 @@
 """Messages of the library in the words of the shell, and what to do next."""
 
-from __future__ import annotations
-
 import ast
 import re
 import sys

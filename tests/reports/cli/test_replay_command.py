@@ -1,7 +1,5 @@
 """`dpaudit replay`: its exit statuses, what it prints, and the command that a refuted audit prints."""
 
-from __future__ import annotations
-
 import shlex
 
 import pytest

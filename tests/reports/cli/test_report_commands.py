@@ -1,7 +1,5 @@
 """``dpaudit report``, ``compare`` and ``schema``: the files asked for, several results as one, and what has changed."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

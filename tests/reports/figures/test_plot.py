@@ -4,17 +4,21 @@ import dataclasses
 import itertools
 import math
 import sys
+from textwrap import wrap
 
 import matplotlib
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
 from dpaudit import ApproxDP, GaussianDP, PureDP
 from dpaudit.audit.errors import OptionError
-from dpaudit.audit.events.events import Sketch
+from dpaudit.audit.events.events import Intervals, Outcomes, Sketch
+from dpaudit.audit.inference.event_test import Counts
+from dpaudit.audit.inference.guess_test import Guesses
 from dpaudit.audit.records.suite import Entry, Suite
-from dpaudit.audit.results.audit_result import InterimAnalysis
+from dpaudit.audit.results.audit_result import InterimAnalysis, OtherDirection
 from dpaudit.audit.results.statement_result import Point, Series
 from dpaudit.reports.figures.plot import KINDS, kinds_of, plot
 
@@ -83,11 +87,26 @@ def test_shares_are_of_the_pilot_and_the_event_is_shaded():
     assert event.get_x() + event.get_width() == -0.25
 
 
+def test_the_events_of_both_directions_are_shaded():
+    counts = Counts(count_x=10, runs_x=100, count_y=30, runs_y=100)
+    guesses = Guesses(correct=60, incorrect=20, runs=100)
+    above = OtherDirection(event=Intervals(((0.25, math.inf),)), counts=counts, guesses=guesses)
+    spans = [each for each in drawn(audit(opposite=above), "outputs").patches if isinstance(each, Rectangle)]
+    assert [(each.get_label(), each.get_x()) for each in spans] == [("events", -2.0), ("", 0.25)]
+    named = {"sketch": Sketch(("'a'", "'b'", "'c'"), (), (6, 3, 1), (1, 3, 6)), "event": Outcomes(("a",))}
+    rows = drawn(audit(**named, opposite=dataclasses.replace(above, event=Outcomes(("c",)))), "outputs").containers
+    (shaded,) = [each for each in rows if each.get_label() == "events"]
+    assert [bar.get_y() + bar.get_height() / 2 for bar in shaded] == [0.0, 2.0]
+
+
 def test_ratio_shows_the_claim_and_an_arrow_for_each_one_sided_bin():
     axes = drawn(audit(claim=PureDP(0.7)), "ratio")
     assert sorted(each.get_ydata()[0] for each in axes.lines if each.get_linestyle() == ":") == [-0.7, 0.7]
     arrows = {each.get_marker(): len(each.get_xdata()) for each in axes.lines if each.get_marker() in ("^", "v")}
     assert arrows == {"^": 1, "v": 1}
+    assert line(axes, "shown: ε ≥ 0.5")[1][0] == 0.5
+    for other in (ApproxDP(0.7, 0.01), GaussianDP(0.7)):  # no ratio is the bound of such a claim
+        assert not [each for each in drawn(audit(claim=other), "ratio").lines if "shown" in each.get_label()]
 
 
 def test_ratios_are_the_intervals_of_the_cells():
@@ -245,9 +264,11 @@ def test_the_axes_given_are_drawn_into_and_without_them_a_new_figure_of_pyplot()
             axes = plot(audit(), "outputs")
             assert pyplot.gcf() is axes.figure
             assert axes.figure.get_size_inches().tolist() == [7.0, 3.0]
+            assert axes.get_title().splitlines() == [KINDS["outputs"][0], *wrap(audit().headline, 78)]
+            assert plot(audit(), "forest").get_title() == KINDS["forest"][0]
             rows = [plot(each).figure.get_size_inches()[1] for each in (statement(series=None), CELLS)]
             assert min(rows) > 2
-            assert len(pyplot.get_fignums()) == 3
+            assert len(pyplot.get_fignums()) == 4
     finally:
         pyplot.close("all")
 

@@ -1,7 +1,5 @@
 """Suites made by hand, in which no number is drawn."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -15,9 +15,10 @@ from dpaudit.audit.printing import percent
 from dpaudit.audit.records.baseline_comparison import compare
 from dpaudit.audit.records.json_codec import from_json, to_json
 from dpaudit.audit.records.suite import Accepted, Entry, Suite
+from dpaudit.audit.results.statement_result import Point, StatementResult
 from dpaudit.reports import html, markdown
 from dpaudit.reports.pages.audit_facts import repetition
-from dpaudit.reports.plain_text import acceptance, found, held_together, other_way
+from dpaudit.reports.plain_text import acceptance, fact_lines, found, held_together, other_way
 
 from ..examples import facts
 
@@ -53,17 +54,15 @@ def of(result, **options):
     return facts(Entry(name="a", result=result, **options))
 
 
-CALLS = [
-    (noisy, {"seed": 5, "alpha": 1e-3, "floating_point": "ignore", "power": 0.8, "detect": 5.0}),
-    (noisy, {"sequential": True}),
-    (noisy, {"distance": 2, "claim": PureDP(0.3), "floating_point": "test"}),
-    (sometimes, {"bins": 8}),
-    (frozen, {"ignore": ("duplicate-outputs", "shared-randomness")}),
-]
-
-
-@pytest.mark.parametrize(("mechanism", "options"), CALLS)
+@pytest.mark.parametrize(
+    ("mechanism", "options"),
+    [
+        (noisy, {"seed": 5, "distance": 2, "claim": PureDP(0.3), "floating_point": "test"}),
+        (sometimes, {"bins": 8, "ignore": ("duplicate-outputs", "shared-randomness")}),
+    ],
+)
 def test_the_call_that_is_printed_gives_the_same_result(mechanism, options):
+    """Calls with other options are in `tests/audit/test_known_options.py`."""
     first = audit(mechanism, **options)
     call = repetition(Entry(name="a", result=first))
     again = eval(call, {"check": check, mechanism.__name__: mechanism, "x": 0.0, "y": 1.0, "PureDP": PureDP})
@@ -193,3 +192,15 @@ def test_facts_that_only_some_audits_have():
     assert found(group).endswith(" per step")
     shown = {0.05: "95%", 1e-5: "99.999%", 1e-7: "99.99999%", 5e-9: "99.9999995%"}
     assert {alpha: percent(1 - alpha) for alpha in shown} == shown, "no confidence is rounded to certainty"
+
+
+def test_facts_of_both_directions_and_of_places_with_any_name():
+    result = audit(claim=PureDP(0.3), floating_point="ignore")
+    (line,) = [line for line in fact_lines(result) if line == other_way(result)]
+    assert line in result._repr_html_().replace("&gt;", ">")
+    point = Point(at="<b>x</b>", estimate=1.0, lower=0.0, upper=2.0, low=5.0)
+    statement = StatementResult(
+        alpha=0.05, runs=9, seed=0, statement="s", quantity="q", method="exact", points=(point,)
+    )
+    assert {"intervals: exact", "runs: 9", "alpha: 0.05"} < {*fact_lines(statement)}
+    assert "<b>" not in markdown(Suite(title="", entries=(Entry(name="n", result=statement),)))

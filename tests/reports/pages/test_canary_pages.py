@@ -1,7 +1,5 @@
 """Audits of training runs in every form of report, and their figures."""
 
-from __future__ import annotations
-
 import html as escapes
 import math
 from dataclasses import replace

@@ -114,7 +114,7 @@ def test_failures_and_errors_say_what_was_found_and_what_was_expected():
     assert (failure.get("message"), failure.get("type")) == (REFUTED.sentence, "refuted")
     assert failure.text == f"{lines(REFUTED)}\n  expected not refuted: not met"
     assert told.get("message") == SLOPE.sentence
-    assert "  t = 2: [2.5, 3.5], stated at most 2\n  slope: [0.5, 1.5]" in told.text
+    assert "  t = 2    [2.5, 3.5], stated at most 2\n  slope    [0.5, 1.5]" in told.text
     (error,) = report(Entry(name="a", result=SICK)).iter("error")
     assert error.get("message") == "INCONCLUSIVE: failed health check: nonstationary"
     assert error.text.startswith(f"{SICK}\n")

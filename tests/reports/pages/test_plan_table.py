@@ -1,7 +1,5 @@
 """The table of ``dpaudit plan``."""
 
-from __future__ import annotations
-
 import io
 
 import pytest

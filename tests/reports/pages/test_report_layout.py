@@ -14,10 +14,9 @@ from dpaudit import PureDP, Verdict
 from dpaudit.audit.datasets.description import contents_in_words, summarise
 from dpaudit.audit.health.findings import Finding, HealthCheck
 from dpaudit.audit.records.suite import Accepted, Entry, Suite
-from dpaudit.audit.replay.replay_result import ReplayVerdict
 from dpaudit.audit.results.audit_result import AuditResult, SequentialResult
-from dpaudit.audit.results.equivalence_result import Equivalence
 from dpaudit.audit.results.statement_result import Point, StatementResult
+from dpaudit.audit.results.verdict import Equivalence, ReplayVerdict
 from dpaudit.reports import PageCell, PageTable, html, markdown, table
 from dpaudit.reports.figures.output_figures import forest
 from dpaudit.reports.figures.plot import THEMED, svg

@@ -1,9 +1,6 @@
 """Projects whose tests are audits. All audits have alpha 1e-5, and seeds that follow from names."""
 
-from __future__ import annotations
-
 import importlib
-import signal
 import sys
 
 import numpy as np
@@ -35,15 +32,8 @@ def project(pytester, monkeypatch):
     monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
     # A file that is written again within a second, as long as before, would be read from what it was compiled to.
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    pytester.makeini("[pytest]")  # the root, whatever files of other projects lie above the temporary folder
     pytester.makepyfile(mechanisms=MECHANISMS)
     pytester.syspathinsert()
     yield pytester
     sys.modules.pop("mechanisms", None)
-
-
-@pytest.fixture
-def interruptible():
-    """Ctrl-C interrupts, also where the tests were started in the background or by nohup, which ignore it."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)

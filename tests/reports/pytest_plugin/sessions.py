@@ -1,7 +1,5 @@
 """Sessions of pytest as users run them, in this process, and the mechanisms that they audit."""
 
-from __future__ import annotations
-
 import re
 import sys
 import textwrap

@@ -1,7 +1,5 @@
 """Baselines of the pytest plugin: saved, compared with, damaged, accepted, expired."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Everyday sessions: short tracebacks, interrupted sessions, training runs, sensitivities and replays in tests."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """The pytest plugin, run as its users run it."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess
@@ -76,7 +74,7 @@ CALLS = {
         of_a = lambda tables, size, rng: bad(tables["a"], size, rng)
         dp_audit(of_a, neighbours={"a": Rows(high=1.0)}, claim=PureDP(1.0), adjacency=AddRemove())
         """,
-        "FAILED", "pair       x = {'a': [",
+        "FAILED", "rows       x = {'a': [",
     ),
     "strategy": (
         """
@@ -84,7 +82,7 @@ CALLS = {
         rows = st.lists(st.booleans().map(float), min_size=1, max_size=3)  # few, so that all are soon drawn
         dp_audit(bad, neighbours=rows, claim=PureDP(1.0), adjacency=AddRemove())
         """,
-        "FAILED", "REFUTED", "only in y; keep_datasets=True shows the rows",
+        "FAILED", "REFUTED", "pairs; keep_datasets=True shows the rows",
     ),
     "entropy": ("dp_audit(own, [1, 1], [1], claim=PureDP(1.0))", "FAILED", "not reproducible"),
     "outputs": ("assert dp_audit.check(check_outputs, *OUTPUTS, claim=PureDP(1.5)).alpha == 1e-5", "PASSED"),

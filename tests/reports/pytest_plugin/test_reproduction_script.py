@@ -1,7 +1,5 @@
 """Scripts that show a violation without the library: they run, they are short, and they agree with the audit."""
 
-from __future__ import annotations
-
 import functools
 import importlib
 import runpy

@@ -1,4 +1,4 @@
-"""``dpaudit run | list | suite``: experiments, and every public callable of an installed library."""
+"""``dpaudit suite``: every public callable of an installed library."""
 
 from __future__ import annotations
 
@@ -13,94 +13,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..audit.errors import OptionError
-from ..reports.cli.report_commands import FORMS, console, earlier_title, print_lines, show, write_reports
-from ..reports.cli.shared_options import Jobs, completion, environment_of_command, optional, say, whole
+from ...reports.cli.report_commands import FORMS, print_lines, write_reports
+from ...reports.cli.shared_options import completion, environment_of_command, optional, say, whole
 
 if TYPE_CHECKING:
-    from .library_suites.run_plan import Outcome, SuiteRun
+    from .run_plan import Outcome, SuiteRun
 
 LIBRARIES = ("opendp", "diffprivlib", "pydp", "pipeline-dp", "flwr", "nvflare", "smartnoise-sql", "pyqrlew")
 """Libraries that have suites."""
-
-Names = Annotated[list[str] | None, typer.Argument(help="Ids such as E2, names of cases, or all.", show_default=False)]
-RunsOfCases = Annotated[int | None, whole("Runs per dataset; by default the number of each case.", show_default=False)]
-
-
-def run(
-    names: Names = None,
-    runs: RunsOfCases = None,
-    alpha: Annotated[
-        float | None, typer.Option(help="Allowed false-alarm probability of each case.", show_default="1e-05")
-    ] = None,
-    seed: Annotated[
-        int | None, whole("Random seed; results do not depend on the number of workers.", show_default="0")
-    ] = None,
-    jobs: Jobs = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Folder for the results and the report.", show_default="audit-report")
-    ] = None,
-    resume: Annotated[Path | None, optional("Folder of an interrupted run to resume with its options.")] = None,
-) -> None:
-    """Run experiments: by default the reference mechanisms and their buggy variants, or `all`.
-
-    Exit status 0 if every verdict is expected, 1 otherwise: a correct variant is refuted, a buggy one is not, or a
-    case is inconclusive, possibly because `--runs` is too small.
-
-    The folder keeps all finished work, also after Ctrl-C or a crash, and `--resume` continues from there.
-
-    Example: `dpaudit run E2 D7`
-    """
-    from ..reports.cli.interruption import Begun, interruptible, store_for, telling_what_is_kept
-    from ..reports.plain_text import require_for_html
-    from .suite.run_suite import chosen_experiments, run_experiments
-
-    if resume is not None and out not in (None, resume):
-        raise OptionError(f"--resume continues in {resume}, and --out {out} is a different folder; leave --out out.")
-    out = resume or out or Path("audit-report")
-    require_for_html()
-    way_on = f"`dpaudit run --resume {out}` continues"
-    earlier = None if resume else earlier_title(out)
-    with store_for(out, "run", is_resumed=resume is not None) as store:
-        begun = Begun.noted(store, names=names or None, runs=runs, alpha=alpha, seed=seed)
-        chosen = chosen_experiments(begun.names)
-        with telling_what_is_kept(store, f"--resume {out}"), interruptible(way_on):
-            suite = run_experiments(
-                chosen,
-                alpha=begun.alpha,
-                seed=begun.seed,
-                runs=begun.runs,
-                jobs=jobs,
-                out=out,
-                progress=True,
-                environment=environment_of_command(),
-                store=store,
-            )
-        written: list[str] = []
-        try:  # the verdicts are printed even if the report cannot be written
-            with telling_what_is_kept(store, f"--resume {out}"):
-                written = write_reports(suite, out)
-        finally:
-            if earlier is not None:
-                written.append(f"replaced: the earlier results in {out}, {earlier!r}; --out names another folder")
-            show(suite, written)
-        store.discard()
-    raise typer.Exit(0 if suite.is_met else 1)
-
-
-def list_experiments(names: Names = None) -> None:
-    """Show the experiments and their statements; experiments named by id, or `all`, are shown with their cases.
-
-    Example: `dpaudit list E2`
-    """
-    from .suite.run_suite import all_experiments, chosen_experiments, details, overview
-
-    if names:
-        console().print(*details(chosen_experiments(names)), sep="\n")
-    else:
-        console().print(overview(all_experiments()))
-        console().print("`dpaudit list E2` shows the cases of E2, `dpaudit run E2` runs them.")
-
 
 _OUT = Path("audit-suite")
 
@@ -146,11 +66,11 @@ def suite(
 
     Example: `dpaudit suite opendp --minutes 20 --jobs 2`
     """
-    from ..reports.plain_text import require_for_html
-    from .library_suites.audited_library import plan_of
-    from .library_suites.coverage import coverage_of_plan, coverage_text, plan_text
-    from .library_suites.library_names import library_named
-    from .library_suites.run_plan import run_plan
+    from ...reports.plain_text import require_for_html
+    from .audited_library import plan_of
+    from .coverage import coverage_of_plan, coverage_text, plan_text
+    from .library_names import library_named
+    from .run_plan import run_plan
 
     known = library_named(library)
     plan = plan_of(known, alpha=alpha, only=only, with_bits=bits)
@@ -205,9 +125,9 @@ def _terminated_as_ctrl_c() -> Iterator[None]:
 
 def _write(run: SuiteRun, folder: Path) -> None:
     """Write the reports of the audits and the coverage, and print the outcome."""
-    from ..audit.files import write_atomically
-    from ..reports.formats.sarif import results_file
-    from .library_suites.coverage import (
+    from ...audit.files import write_atomically
+    from ...reports.formats.sarif import results_file
+    from .coverage import (
         counts_text,
         coverage_markdown,
         coverage_of_run,

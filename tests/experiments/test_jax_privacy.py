@@ -1,16 +1,13 @@
 """Canaries in one training run of JAX Privacy: what its scores are, sound and faulty."""
 
-from __future__ import annotations
-
 import functools
-import sys
 
 import numpy as np
 import pytest
 from scipy.stats import chi2, norm
 
-from dpaudit.audit.errors import MissingExtraError, OptionError
-from dpaudit.experiments.libraries.jax_privacy import jax_privacy_training
+from dpaudit.audit.errors import OptionError
+from dpaudit.experiments.benchmarks.jax_privacy import jax_privacy_training
 
 try:
     import jax_privacy
@@ -34,12 +31,6 @@ def trained(**options):
 
 def apart(run):
     return run.last_scores[run.included], run.last_scores[~run.included]
-
-
-def test_without_the_library_the_error_names_the_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "jax_privacy", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'dpaudit\[jax-privacy\]'"):
-        jax_privacy_training()
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""One training run by DP-SGD with JAX Privacy, with canaries that are included by fair coins.
+"""One training run by DP-SGD with JAX Privacy, apart, because it needs JAX; fair coins include the canaries.
 
 A canary is a row whose gradient has one coordinate, which belongs to no other row: a Dirac canary. The library selects
 the batches, clips the gradients of the rows and adds the noise; the loop is that of its own examples.

@@ -11,7 +11,6 @@ from typing import Final
 
 from ...audit.printing import percent
 from ...audit.records.suite import Entry, Suite
-from ...audit.results.statement_result import StatementResult
 from ...reports.plain_text import number
 
 _CASE: Final = re.compile(r"\{([A-Z]\d+-[^{}]+)\}")  # does not match the exponents
@@ -41,7 +40,7 @@ def errata_page(suite: Suite) -> str:
 def _in_words(entry: Entry) -> str:
     result = entry.result
     verdict = f"**{result.verdict.value}**"
-    if not isinstance(result, StatementResult):
+    if result.claim is not None:
         claim = result.directed_claim
         text = f"{verdict}: {claim.describe_parameter(result.bound)}, claimed {number(claim.parameter)}"
     else:
