@@ -29,7 +29,7 @@ import numpy as np
 from ..clock import now
 from ..datasets.contents import Kept, NotCopied, kept, same_output
 from ..errors import AuditError, MechanismError
-from ..events.named_parts import refuse_unevaluated
+from ..events.named_parts import refusal, refuse_unevaluated
 from ..events.outputs import Raised
 from ..floating_point_errors import under
 from ..printing import counted
@@ -686,7 +686,7 @@ class Runner:
             if self.sampler.is_block:
                 block = self.sampler.call(dataset, 1, rng)
                 refuse_unevaluated(block, self.sampler.name, 1)
-                return (block.iloc[0] if hasattr(block, "iloc") else block[0]), None
+                return _only_run(block, self.sampler.name), None
             output = self.sampler.call(dataset, rng)
             refuse_unevaluated(output, self.sampler.name)
             return output, None
@@ -747,6 +747,16 @@ def _older_generators() -> dict[np.random.BitGenerator, Any]:
 def entropy_of(seed: int) -> int:
     """Return the entropy of a run with this seed, which no program states as a seed by chance."""
     return int.from_bytes(np.random.SeedSequence((seed, _OF_RUNS)).generate_state(4).tobytes(), "little")
+
+
+def _only_run(block: Any, name: str) -> Any:
+    """Return the output in a block of one run; refuse other blocks, such as a tuple of columns, as `check` does."""
+    if isinstance(block, Mapping):  # of columns by name
+        return {key: _only_run(column, name) for key, column in block.items()}
+    if len(block) != 1:
+        said = f"{counted(len(block), 'output')} when asked for 1; return one output for each run."
+        raise refusal(name, said, returned=len(block), size=1)
+    return block.iloc[0] if hasattr(block, "iloc") else block[0]
 
 
 def other_seed(seed: int, number: int) -> int:

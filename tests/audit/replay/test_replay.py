@@ -251,6 +251,20 @@ def test_noise_added_outside_of_its_primitive():
     ]
 
 
+def test_a_vectorised_mechanism_returns_one_output_for_each_run():
+    """Its columns may have names; the first of a tuple of columns is not the first run."""
+
+    def columns(rows, size, rng):
+        return rng.laplace(size=size), np.full(size, len(rows))
+
+    def named(rows, size, rng):
+        return dict(zip("ab", columns(rows, size, rng), strict=True))
+
+    assert run(named).verdict is ReplayVerdict.EXCESS
+    with pytest.raises(MechanismError, match="columns returned 2 outputs when asked for 1"):
+        run(columns)
+
+
 def test_what_clips_or_decides_after_the_noise_is_no_excess():
     """The loss is 8 of 10, but the outputs differ and do not change with the noise nearby."""
     x, y = 4.0, -4.0
