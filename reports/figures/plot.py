@@ -176,7 +176,7 @@ def _drawings(result: Drawable) -> ByKind:
     if not isinstance(result, Suite):
         raise OptionError(
             f"{type(result).__name__} cannot be drawn; pass an AuditResult, StatementResult, CanaryResult, "
-            "BinCounts, Suite or a list of AuditResults.",
+            "ExactResult, BinCounts, Suite or a list of AuditResults.",
             type=type(result).__name__,
         )
     return found | ({"forest": partial(draw_forest, suite=result, narrow=True)} if audits(result) else {})
