@@ -508,8 +508,9 @@ _DRAWN: Final = (
 _CHEAP: Final = 0.2  # seconds for a copy of a dataset
 _PYTHON_STATE: Final = random._inst
 _OF_RUNS: Final = int.from_bytes(b"replay", "big")
-_HELD: Final = 3
-"""References to a generator that nothing holds after its run: the tape's list, a loop variable, and the argument."""
+_HELD: Final = next(sys.getrefcount(made) for made in [object()])
+"""References to a generator that nothing holds after its run: the tape's list, a loop variable, and the argument, which
+Python 3.14 and newer do not count."""
 
 
 class DatasetChangedError(MechanismError):
