@@ -422,7 +422,8 @@ class _Walk:
         for name, part in sorted(vars(kind).items()):
             # Python and its libraries cache under names like __slotnames__, which come and go.
             is_kept = name.startswith("__") or name == "_abc_impl"
-            if isinstance(part, _BEHAVIOUR) or not (is_kept or isinstance(part, _SLOTS)):
+            is_behaviour = isinstance(part, _BEHAVIOUR) and name != "__annotate_func__"  # annotations, from 3.14 on
+            if is_behaviour or not (is_kept or isinstance(part, _SLOTS)):
                 self.put("part", name)
                 self.add(part)
 
