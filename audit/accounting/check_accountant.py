@@ -95,7 +95,7 @@ class AccountantRow:
 
     @property
     def found(self) -> tuple[str, str]:
-        """The truth as text, and the number claimed; why there is no claim, and nothing."""
+        """The truth and the claimed number, both as text; after a refusal its reason, and an empty text."""
         low, high = self.true
         if self.outcome is Outcome.REFUSED:
             return f"refused, {self.refused}", ""

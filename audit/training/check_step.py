@@ -595,7 +595,7 @@ class _Check:
         return f"{2 * runs:,} outputs show {bound_beside_claim(self.claim, found.bound)}" if found.is_refuted else ""
 
     def _judge_scales(self) -> None:
-        """Refute noise with two scales if there is no claim, or if counts of outputs break the claim."""
+        """Refute noise of different scales where nothing is claimed, or where counts of outputs break the claim."""
         if not self._scales:
             return
 

@@ -52,7 +52,7 @@ Prepare = Callable[[Values], Callable[[], Any]]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Repeated:
-    """Outputs of a function that is called once for each run; it draws from entropy of its own."""
+    """Outputs of a function that is called once for each run and has its own source of randomness."""
 
     name: str
     prepare: Prepare = field(repr=False)
