@@ -13,11 +13,10 @@ holm                   adjusted p-values of several audits
 """
 
 from .audit.canaries.canary_tests import epsilon_from_guesses
-from .audit.inference.confidence_bands import confidence_band
+from .audit.inference.confidence_bands import confidence_band, renyi_lower
 from .audit.inference.event_test import Counts, joint_test, parameter_lower
 from .audit.inference.multiplicity import holm
 from .audit.inference.ratio_intervals import ratio_intervals
-from .audit.inference.renyi_lower_bound import renyi_lower
 from .audit.inference.total_variation import total_variation_upper
 from .audit.procedures.epsilon_lower import epsilon_lower
 

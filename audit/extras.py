@@ -11,14 +11,7 @@ from .errors import MissingExtraError
 def require(extra: str, who: str, *modules: str) -> None:
     """Raise a `MissingExtraError` unless all modules can be found; nothing is imported.
 
-    Parameters
-    ----------
-    extra : str
-        Extra of dpaudit that installs the modules.
-    who : str
-        Part of dpaudit that needs them, with its verb: "reports need".
-    modules : str
-        Top-level modules.
+    `who` is the part of dpaudit that needs them, with its verb: "reports need".
     """
     missing = [module for module in modules if not _is_found(module)]
     if missing:

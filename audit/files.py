@@ -36,13 +36,7 @@ _WAYS_OUT: Final = {
 
 
 def path_of(name: AnyPath, option: str = "path") -> Path:
-    """Return a name, the value of an option, as an absolute path, which stays the same if the working folder changes.
-
-    Raises
-    ------
-    OptionError
-        If no file can have the name.
-    """
+    """Return the value of an option as an absolute path, which stays the same if the working folder changes."""
     try:
         text = os.fsdecode(name)
         size = len(os.fsencode(text))
@@ -62,13 +56,8 @@ def path_of(name: AnyPath, option: str = "path") -> Path:
 def regular(path: Path) -> Path:
     """Return the path of a file that is to be read, if it or the target of its link is a regular file.
 
-    A pipe or a device might keep the reader waiting without end; only a file that the shell has opened, such as
-    /dev/stdin, may be one.
-
-    Raises
-    ------
-    OSError
-        If nothing has the name, or something that is not a regular file.
+    Anything else is an `OSError`: a pipe or a device might keep the reader waiting without end. Only a file that the
+    shell has opened, such as /dev/stdin, may be one.
     """
     mode = os.stat(path).st_mode
     if not stat.S_ISREG(mode) and not _OPENED.fullmatch(str(path)):
@@ -80,10 +69,7 @@ def regular(path: Path) -> Path:
 def check_target(path: Path) -> os.stat_result | None:
     """Return the file that writing to a path will replace, or None if nothing is there.
 
-    Raises
-    ------
-    WriteError
-        If a symbolic link, a folder, a pipe or a device has the name, or a file that this user may not write.
+    A link, a folder, a pipe, a device, or a file that this user may not write, is a `WriteError`.
     """
     try:
         found = os.lstat(path)
@@ -104,14 +90,8 @@ def write_atomically(path: AnyPath, content: str | bytes) -> None:
     """Write a file: at any time, also after a crash, the path holds all of the old or all of the new content.
 
     Missing folders are created. A file that is replaced keeps its mode, and its owner and group as far as this user may
-    set them. Lone surrogates of a text, which UTF-8 cannot encode, are written as escapes.
-
-    Raises
-    ------
-    OptionError
-        If no file can have the name.
-    WriteError
-        If the file cannot be written, or `check_target` refuses what is there; the old content then stays.
+    set them. Lone surrogates of a text, which UTF-8 cannot encode, are written as escapes. After a `WriteError` the old
+    content is there.
     """
     target = path_of(path)
     former = check_target(target)

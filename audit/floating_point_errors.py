@@ -89,5 +89,4 @@ def in_one_thread(function: Callable[P, R]) -> Callable[P, R]:
 
 @cache
 def _thread_pools() -> ThreadpoolController:
-    """Those of the libraries that are loaded."""
     return ThreadpoolController()

@@ -10,7 +10,7 @@ import math
 import numbers
 import secrets
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Final, Literal
 
 from .errors import AuditError, ClaimError, OptionError
@@ -22,19 +22,15 @@ Progress = bool | Callable[[int], None] | None
 FloatingPoint = Literal["warn", "test", "ignore"]
 """Whether floating-point leaks are tested for a warning, tested with the verdict, or not looked for."""
 
-LEAST_RUNS = 40
-"""Fewest runs on each dataset that an audit can split into a pilot and a test."""
+LEAST_RUNS = 40  # fewest runs on each dataset that an audit can split into a pilot and a test
 MOST_RUNS = 10**10
 """Most runs on each dataset: a mechanism that draws 10⁷ runs a second, as vectorised noise does, takes half an hour.
 
 A vectorised mechanism draws them in 76,000 blocks, a function of one run in 10⁷, whose counts take a gigabyte.
 """
-LEAST_SEARCH = 400
-"""Fewest runs of a search for the worst pair."""
-MOST_JOBS = 1024
-"""Most workers: the tasks of a phase, at most 4,096, keep a thousand busy."""
-MOST_IN_BLOCK = 1 << 17
-"""Most runs in a block: a megabyte of numbers."""
+LEAST_SEARCH = 400  # fewest runs of a search for the worst pair
+MOST_JOBS = 1024  # most workers: the tasks of a phase, at most 4,096, keep a thousand busy
+MOST_IN_BLOCK = 1 << 17  # most runs in a block: a megabyte of numbers
 _LEAST_EVALUATIONS = 40
 _MOST_BINS = 128
 _LONGEST_NAME = 1000
@@ -94,8 +90,10 @@ def _number(low: float, high: float, *, low_too: bool = False, high_too: bool = 
     return read
 
 
-def _one_of(*choices: str) -> Callable[[Any], Any]:
-    return lambda value: value if isinstance(value, str) and value in choices else _WRONG
+def _one_of(*choices: str) -> Rule:
+    *others, last = (f'"{choice}"' for choice in choices)
+    way_out = f"{', '.join(others)} or {last}" if others else f"{last}, or None"
+    return Rule(lambda value: value if isinstance(value, str) and value in choices else _WRONG, "is unknown", way_out)
 
 
 def is_flag(value: Any) -> bool:
@@ -216,8 +214,7 @@ EXACT_OPTIONS: Final = (
     "claim", "adjacency", "output", "distance", "exact", "seconds", "name", "claim_source", "keep_datasets", "progress",
 )  # fmt: skip
 """The options of `check` that an exact audit takes."""
-OTHERS: Final = tuple(name for name in DEFAULTS if name not in NAMED)
-"""The options that `settings` explains."""
+OTHERS: Final = tuple(name for name in DEFAULTS if name not in NAMED)  # the options that `settings` explains
 
 RULES: Final[dict[str, Rule]] = {
     "runs": Rule(
@@ -239,7 +236,7 @@ RULES: Final[dict[str, Rule]] = {
     "seconds": Rule(_number(0, math.inf, high_too=True), "is not a time limit", "a positive number"),
     "chunk_seconds": Rule(_number(0, math.inf, high_too=True), "is not a time limit", "a positive number"),
     "bins": Rule(_whole(2, _MOST_BINS, 0), "is not a number of bins", f"a whole number from 2 to {_MOST_BINS}, or 0"),
-    "floating_point": Rule(_one_of("warn", "test", "ignore"), "is unknown", '"warn", "test" or "ignore"'),
+    "floating_point": _one_of("warn", "test", "ignore"),
     "name": Rule(_name, "is not a name", f"one line of text of at most {_LONGEST_NAME:,} characters"),
     "claim_source": Rule(_text, "is not a text", "a string that names the source of the claim"),
     "keep_datasets": _FLAG,
@@ -269,7 +266,7 @@ RULES: Final[dict[str, Rule]] = {
     "step": Rule(
         _callable, "is not a function", "one that maps a batch, or a batch and a generator, to what it releases"
     ),
-    "guide": Rule(_one_of("replay"), "is unknown", '"replay", or None'),
+    "guide": _one_of("replay"),
     "margin": Rule(_number(0, 1), "is not a total variation distance to show", "0 < margin < 1"),
     "tolerance": Rule(_number(0, 1, low_too=True), "is not a relative error", "0 <= tolerance < 1, such as 0.01"),
     "epsilon": _POSITIVE,
@@ -292,20 +289,15 @@ RULES: Final[dict[str, Rule]] = {
     "noise_multiplier": Rule(
         _number(0.01, 1e6, low_too=True, high_too=True), "is not a noise multiplier", "a number from 0.01 to a million"
     ),
-    "sampling": Rule(
-        _one_of("poisson", "fixed", "shuffled", "with replacement"),
-        "is unknown",
-        '"poisson", "fixed", "shuffled" or "with replacement"',
-    ),
-    "norm": Rule(_one_of("l1", "l2", "linf"), "is unknown", '"l1", "l2" or "linf"'),
-    "inclusion": Rule(
+    "sampling": _one_of("poisson", "fixed", "shuffled", "with replacement"),
+    "norm": _one_of("l1", "l2", "linf"),
+    "inclusion": replace(
         _one_of("independent", "fixed"),
-        "is unknown",
-        '"independent" (a bit for each canary) or "fixed" (a split into a fixed number of canaries in and out)',
+        way_out='"independent" (a bit for each canary) or "fixed" (a split into a fixed number of canaries in and out)',
     ),
-    "guess": Rule(_one_of("both", "in", "out"), "is unknown", '"both", "in" or "out"'),
-    "phase": Rule(_one_of("pilot", "main"), "is unknown", '"pilot" or "main"'),
-    "side": Rule(_one_of("x", "y"), "is unknown", '"x" or "y"'),
+    "guess": _one_of("both", "in", "out"),
+    "phase": _one_of("pilot", "main"),
+    "side": _one_of("x", "y"),
     "number": Rule(_whole(0, (1 << 63) - 1), "is not the number of a block", "a whole number >= 0 of 63 bits"),
     "size": Rule(
         _whole(1, MOST_IN_BLOCK), "is not a number of runs of a block", f"a whole number from 1 to {MOST_IN_BLOCK:,}"

@@ -1,23 +1,22 @@
 """Progress of calls that draw: how long they take, what is shown meanwhile, and how Ctrl-C ends them.
 
-A terminal shows a bar (with rich, `pip install 'dpaudit[cli]'`, otherwise one line), a notebook a line below its cell,
-a log a line now and then. By default only calls of more than a few seconds are shown; if more than a minute is left, a
-line says how long the runs will take, and what shortens them.
+A terminal or a notebook shows one line that changes, a log a line now and then. By default only calls of more than a
+few seconds are shown; if more than a minute is left, a line says how long the runs will take, and what shortens them.
 """
 
 from __future__ import annotations
 
 import math
 import os
+import shutil
 import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
-from importlib.util import find_spec
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .clock import now
 from .errors import Interrupted
@@ -38,22 +37,8 @@ R = TypeVar("R")
 S = TypeVar("S", bound=Any)
 
 
-class AuditState(Protocol):
-    """Part of an interim analysis that is shown."""
-
-    @property
-    def runs(self) -> int: ...
-    @property
-    def bound(self) -> float: ...
-    @property
-    def pvalue(self) -> float: ...
-
-
 class Runs:
     """The runs of a mechanism that nobody watches, as in a worker process."""
-
-    def __reduce__(self) -> tuple[Callable[[], Runs], tuple[()]]:
-        return _unwatched, ()
 
     def drawing(self) -> AbstractContextManager[None]:
         """Return the context of all drawing, which Ctrl-C may end at once."""
@@ -69,10 +54,6 @@ class Runs:
 
 
 UNWATCHED = Runs()
-
-
-def _unwatched() -> Runs:
-    return UNWATCHED
 
 
 @dataclass(slots=True)
@@ -143,8 +124,8 @@ class Meter(Runs):
         self.way_on = "the same call begins anew; use fewer runs or jobs="
         self.pace = Pace()
         self._started, self._due, self._is_said = now(), 0.0, False
-        self._screen: _Line | _Bar | None = None
-        self._text, self._lock, self._stack = "", threading.Lock(), ExitStack()
+        self._line: _Line | None = None
+        self._text, self._lock = "", threading.Lock()
         self._thread = threading.get_ident()
         self.is_drawing = self.was_drawing = self.is_stopped = False
 
@@ -183,7 +164,7 @@ class Meter(Runs):
             self._listener(finished)
         self.show()
 
-    def interim(self, at: AuditState) -> None:
+    def interim(self, at: Any) -> None:
         """Show an interim analysis of a sequential audit."""
         self._text = f"{at.runs:,} runs on each dataset, bound {rounded_down(at.bound):g}, p {at.pvalue:.2g}"
         self.show()
@@ -276,6 +257,8 @@ class Meter(Runs):
         if self._is_said or not left >= _LONG:
             return
         self._is_said = True
+        if self._line is not None:
+            self._line.clear()
         at_most = "at most " if self.is_most else ""
         per = f"{self.total:,} runs, {duration(each * self.parallel)} each"
         per += f", on {self.parallel} workers" if self.parallel > 1 else ""
@@ -298,14 +281,22 @@ class Meter(Runs):
         try:
             self._due = at + _OFTEN
             is_wanted = self._is_asked or (not _outlet and at - self._started >= 3.0 * _ENOUGH)
-            if is_wanted and self._screen is None:
-                self._screen = self._stack.enter_context(_screen(self.name, is_asked=self._is_asked))
+            if is_wanted and self._line is None:
+                self._line = _Line(self.name, is_asked=self._is_asked)
             self._announce()
-            if self._screen is not None:
-                done = max(self.done, min(self.ran_so_far, self.total or self.ran_so_far))
-                self._screen.show(done, self._shown_total, self._text)
+            if self._line is not None:
+                self._line.show(self._state)
         finally:
             self._lock.release()
+
+    @property
+    def _state(self) -> str:
+        total = self._shown_total
+        if total is None:
+            return self._text
+        left = self.seconds_left
+        text = f"{max(self.done, min(self.ran_so_far, total)):,} of {total:,} runs"
+        return f"{text}, about {duration(left)} left" if left >= 1.0 else text
 
     @property
     def _shown_total(self) -> int | None:
@@ -314,7 +305,8 @@ class Meter(Runs):
     def close(self) -> None:
         """Remove the display."""
         self._is_silent = True
-        self._stack.close()
+        if self._line is not None:
+            self._line.clear()
 
     @property
     def _is_in_chunks(self) -> bool:
@@ -341,15 +333,7 @@ class Meter(Runs):
 
 @contextmanager
 def told(progress: Progress | Meter, name: str) -> Iterator[Meter]:
-    """Provide the meter of a call that draws; a call within another one has the meter of that.
-
-    Parameters
-    ----------
-    progress : bool, callable, Meter or None
-        As in `check`.
-    name : str
-        Name of the audit.
-    """
+    """Provide the meter of a call that draws; a call within another one has the meter of that."""
     if isinstance(progress, Meter):
         yield progress
         return
@@ -420,72 +404,26 @@ def duration(seconds: float) -> str:
     return f"{number:,.0f} {name}" if number >= 10.0 else f"{number:.2g} {name}"
 
 
-@contextmanager
-def _screen(name: str, *, is_asked: bool) -> Iterator[_Line | _Bar]:
-    """Provide what shows a call, and remove it in the end."""
-    if _in_notebook():
-        write = _notebook_line()
-        yield _Line(name, write, _OFTEN)
-        write("")
-    elif not _on_terminal():
-        yield _Line(name, lambda text: to_stderr(f"{text}\n"), _EVERY if is_asked else 60.0 * _EVERY)
-    elif find_spec("rich") is not None:
-        with _bars() as bars:
-            yield _Bar(name, bars)
-    else:
-        try:
-            yield _Line(name, _replace_line, _OFTEN)
-        finally:
-            _replace_line("")
-
-
-class _Bar:
-    """A bar of rich's."""
-
-    def __init__(self, name: str, bars: Any) -> None:
-        from rich.markup import escape
-
-        self._name, self._bars, self._escape = name, bars, escape
-        self._task = bars.add_task(escape(name), total=None)
-
-    def show(self, done: int, total: int | None, text: str) -> None:
-        words = self._name if total is not None or not text else f"{text}: {self._name}"
-        self._bars.update(self._task, completed=done, total=total, description=self._escape(words))
-
-
-@contextmanager
-def _bars() -> Iterator[Any]:
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-    from rich.table import Column
-    from rich.text import Text
-
-    class Speed(ProgressColumn):
-        def render(self, task: Any) -> Text:
-            return Text("" if not task.speed else f"{_amount(task.speed)} runs/s")
-
-    words = TextColumn("{task.description}", table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis"))
-    columns = (words, BarColumn(bar_width=12), Speed(), TimeElapsedColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(file=sys.stderr), transient=True, expand=True) as bars:
-        yield bars
-
-
 class _Line:
-    """A line that reports the state, at most one in `every` seconds."""
+    """A line that shows a call at most once in so many seconds: again in its place, or in a log once more."""
 
-    def __init__(self, name: str, write: Callable[[str], object], every: float) -> None:
-        self._name, self._write, self._every = name, write, every
-        self._last = now()  # a short call writes no line
+    def __init__(self, name: str, *, is_asked: bool) -> None:
+        self._name, self._last, self._every = name, now(), _OFTEN  # a short call writes no line
+        width = self._width = shutil.get_terminal_size().columns - 1
+        self._write: Callable[[str], object] = lambda text: to_stderr(f"\r\x1b[K{text[:width]}")
+        self.clear: Callable[[], object] = lambda: self._write("")
+        stream = getattr(sys, "stderr", None)
+        if type(stream).__module__.startswith("ipykernel"):
+            self._write, self._width = _notebook_line(), sys.maxsize
+        elif getattr(stream, "closed", True) or not stream.isatty():  # type: ignore[union-attr]
+            self._write, self.clear = (lambda text: to_stderr(f"{text}\n")), lambda: None
+            self._width, self._every = sys.maxsize, _EVERY if is_asked else 60.0 * _EVERY
 
-    def show(self, done: int, total: int | None, text: str) -> None:
-        text = text if total is None else f"{done:,} of {total:,} runs"
-        if text and now() - self._last >= self._every:
+    def show(self, state: str) -> None:
+        if state and now() - self._last >= self._every:
             self._last = now()
-            self._write(f"{self._name}: {text}")
-
-
-def _replace_line(text: str) -> None:
-    to_stderr(f"\r\x1b[K{text}"[:120])
+            name = self._name[: max(self._width - len(state) - 2, 0)]  # a long one would hide the state
+            self._write(f"{name}: {state}")
 
 
 def to_stderr(text: str) -> None:
@@ -496,23 +434,9 @@ def to_stderr(text: str) -> None:
         print(end=text, file=stream, flush=True)
 
 
-def _on_terminal() -> bool:
-    stream = getattr(sys, "stderr", None)
-    return not getattr(stream, "closed", True) and stream.isatty()  # type: ignore[union-attr]
-
-
 def _notebook_line() -> Callable[[str], object]:
     """Return a function that replaces the text below a notebook's cell."""
     from IPython.display import display
 
     handle = display({"text/plain": ""}, raw=True, display_id=True)
     return lambda text: handle.update({"text/plain": text}, raw=True)
-
-
-def _in_notebook() -> bool:
-    """Whether standard error is the output of a notebook's cell."""
-    return type(getattr(sys, "stderr", None)).__module__.startswith("ipykernel")
-
-
-def _amount(number: float) -> str:
-    return f"{number / 1e6:.3g} million" if number >= 1e5 else f"{number:,.3g}"

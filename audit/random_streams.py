@@ -24,38 +24,22 @@ class Stream(enum.Enum):
 
     SHUFFLE_X = (0,)
     SHUFFLE_Y = (1,)
-    SIZING = (2,)
-    """The pilot that determines the size of an audit."""
-    FIRST_RUN = (3,)
-    """One run of a version, which shows its kind of output."""
-    TIES = (4,)
-    """The order of equal values."""
-    BASELINE = (5,)
-    """Counts kept by a baseline; the hash of their name is part of the seed."""
-    COINS = (6,)
-    """The datasets of the runs of a test of both directions."""
-    BIN_ORDER = (10,)
-    """The order of the runs that a test of divergences counts in bins."""
-    CANARIES = (8,)
-    """The order of canaries of equal scores, and the pairs of a fixed split."""
-    CLAMPS = (11,)
-    """The runs that show whether a mechanism clamps its numbers."""
-    BATCHES = (4, 0)
-    """The datasets of the runs of a batch that is bet on, numbered by batch."""
-    TRIALS = (1, 0)
-    """The independent runs on the pair that a search chose, numbered by pair."""
-    COUPLED = (7,)
-    """The pilots of a search, the same for all pairs."""
-    PAIRS = (2, 0)
-    """The pairs drawn by a search."""
-    SIMPLER = (5, 0)
-    """The audits of simpler pairs than the refuted one, numbered in turn."""
-    BATCH_SAMPLER = (9, 0)
-    """The runs of a batch sampler that is checked, numbered in turn."""
-    REQUESTS = (10, 0)
-    """The requests to a privacy filter that is checked."""
-    EXAMPLES = (3, 0)
-    """The examples of a Hypothesis strategy."""
+    SIZING = (2,)  # the pilot that determines the size of an audit
+    FIRST_RUN = (3,)  # one run of a version, which shows its kind of output
+    TIES = (4,)  # the order of equal values
+    BASELINE = (5,)  # counts kept by a baseline; the hash of their name is part of the seed
+    COINS = (6,)  # the datasets of the runs of a test of both directions
+    BIN_ORDER = (10,)  # the order of the runs that a test of divergences counts in bins
+    CANARIES = (8,)  # the order of canaries of equal scores, and the pairs of a fixed split
+    CLAMPS = (11,)  # the runs that show whether a mechanism clamps its numbers
+    BATCHES = (4, 0)  # the datasets of the runs of a batch that is bet on, numbered by batch
+    TRIALS = (1, 0)  # the independent runs on the pair that a search chose, numbered by pair
+    COUPLED = (7,)  # the pilots of a search, the same for all pairs
+    PAIRS = (2, 0)  # the pairs drawn by a search
+    SIMPLER = (5, 0)  # the audits of simpler pairs than the refuted one, numbered in turn
+    BATCH_SAMPLER = (9, 0)  # the runs of a batch sampler that is checked, numbered in turn
+    REQUESTS = (10, 0)  # the requests to a privacy filter that is checked
+    EXAMPLES = (3, 0)  # the examples of a Hypothesis strategy
 
 
 def sequence_of(seed: int | tuple[int, ...], stream: Stream, number: int = 0) -> np.random.SeedSequence:
@@ -70,14 +54,9 @@ def seed_of(seed: int | tuple[int, ...], stream: Stream, number: int = 0) -> int
 
 
 def seed_of_coins(seed: int, *seen: bytes) -> int:
-    """Return a 128-bit seed for coins that meet these outputs: equal outputs meet equal coins, others meet other ones.
+    """Return a 128-bit seed for coins that meet these outputs, or counts and hashes of them.
 
-    Parameters
-    ----------
-    seed : int
-        The seed of the audit.
-    seen : bytes
-        The outputs, or counts and hashes of them.
+    Equal outputs meet equal coins, others meet other ones.
     """
     content = hashlib.blake2b(digest_size=16)
     for part in (str(seed).encode(), *seen):

@@ -160,7 +160,7 @@ def setting(name: str) -> Any:
         return _given[name]
     if name not in _IN_FILES:
         return None
-    found, where = _of_project(), "[tool.dpaudit]"
+    found, where = _tables()[0], "[tool.dpaudit]"
     if (profile := os.environ.get(PROFILE_VARIABLE)) and name in (named := _profile(profile)):
         found, where = named, f"[tool.dpaudit.profiles.{profile}]"
     if name not in found:
@@ -186,10 +186,6 @@ def _profile(name: Any) -> dict[str, Any]:
             profile=name,
         )
     return profiles[name]
-
-
-def _of_project() -> dict[str, Any]:
-    return _tables()[0]
 
 
 def _tables() -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:

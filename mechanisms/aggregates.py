@@ -38,14 +38,9 @@ class NoisyAnswers:
     Aggregations compute their result from such a vector, so the vector shows all that the result may reveal. Outputs
     are on the grids of `LaplaceMechanism` and `GaussianMechanism`.
 
-    Parameters
-    ----------
-    scales : tuple of float
-        Scale or standard deviation that the claim needs, for each answer.
-    tight_claim : Claim
-        Strongest claim that this noise keeps: ε-DP for Laplace noise, μ-GDP for Gaussian noise.
-    noise_share : float
-        Share of the scales that is used. Below 1 the tight claim is broken.
+    `scales` are the scale or standard deviation that the claim needs, for each answer, and `noise_share` is the share
+    of them that is used; below 1 it breaks `tight_claim`, the strongest claim that the whole noise keeps: ε-DP for
+    Laplace noise, μ-GDP for Gaussian noise.
     """
 
     query: Callable[[Any], tuple[float, ...]]
@@ -171,19 +166,8 @@ def noisy_moments(
     Source: Li, Lyu, Su & Yang (2016), Differential Privacy: From Theory to Practice, Section 2.5.5 (the mean); the
     classes BoundedMean and BoundedVariance of google/differential-privacy (the variance).
 
-    Parameters
-    ----------
-    moments : {1, 2}
-        1 for the mean, 2 for the variance.
-    partitions, per_partition : int
-        Releases that one user's rows may enter, and rows in each of them.
-    noise_share : float
-        As for `NoisyAnswers`.
-
-    Examples
-    --------
-    >>> noisy_moments(1, 0.0, 50.0, epsilon=1.0, partitions=2).scales
-    (4.0, 100.0)
+    `moments` is 1 for the mean, 2 for the variance. A user's rows may enter that many `partitions`, or releases, with
+    up to `per_partition` rows in each; `noise_share` is that of `NoisyAnswers`.
     """
     check_value("moments", moments, moments in (1, 2), "is not 1 (mean) or 2 (variance); use one of these.")
     check_number("lower", lower, -math.inf, math.inf, "rows are clipped to it", closed=False)
@@ -198,12 +182,6 @@ class BoundedMoments:
     """Mean or variance of bounded rows, computed from noisy sums (`noisy_moments`).
 
     The noisy count is at least 1. The mean is clipped to the bounds, the variance to [0, (upper − lower)²/4].
-
-    Examples
-    --------
-    >>> mean = BoundedMoments(noisy_moments(1, 0.0, 1.0, epsilon=100.0), 0.0, 1.0)
-    >>> mean.sample([0.0, 0.5, 7.0, 1.0], 2, np.random.default_rng(0)).round(1).tolist()
-    [0.6, 0.6]
     """
 
     parts: NoisyAnswers
@@ -275,12 +253,6 @@ def noisy_tree_counts(
 
     Source: Alabi, Ben-Eliezer & Chaturvedi (2022), Bounded Space Differentially Private Quantiles (trees of counts);
     the class BoundedQuantiles of google/differential-privacy.
-
-    Examples
-    --------
-    >>> counts = noisy_tree_counts(0.0, 1.0, height=2, branching=5, epsilon=0.5)
-    >>> len(counts.scales), set(counts.scales)
-    (30, {4.0})
     """
     check_number("lower", lower, -math.inf, math.inf, "rows are clipped to it", closed=False)
     check_number("upper", upper, lower, math.inf, "above the lower bound", closed=False)
@@ -294,48 +266,33 @@ def noisy_tree_counts(
 # Approximate bounds of rows, from a noisy histogram with logarithmic bins.
 
 _FIRST, _MOST, _FACTOR = 1e-9, 1e-6, 2.0
+BINS: Final = 5
+"""Bins of each sign."""
+_POWERS: Final = 2.0 ** np.arange(BINS)
 _FAILED: Final = (math.nan, math.nan)
 
 
 @dataclass(frozen=True, slots=True)
 class ApproximateBounds(PureMechanism):
-    """Powers of a base between which nearly all rows lie: epsilon-DP, an output is (lower, upper).
+    """Powers of two between which nearly all rows lie: epsilon-DP, an output is (lower, upper).
 
-    Rows are counted in bins (0, scale], (scale, scale·base], (scale·base, scale·base²], … and in their mirror images
-    for negative rows; larger rows belong to the last bin. Each count has Laplace noise. The output is the outer edges
-    of the first and of the last bin whose noisy count reaches a threshold. An empty dataset reaches the threshold with
-    probability 10⁻⁹. If no bin reaches it, the probability is doubled, up to 10⁻⁶; after that the output is NaN twice.
+    Rows are counted in bins (0, 1], (1, 2], (2, 4], … and in their mirror images for negative rows; larger rows belong
+    to the last bin. Each count has Laplace noise. The output is the outer edges of the first and of the last bin whose
+    noisy count reaches a threshold. An empty dataset reaches the threshold with probability 10⁻⁹. If no bin reaches it,
+    the probability is doubled, up to 10⁻⁶; after that the output is NaN twice.
 
     Source: Wilson, Zhang, Lam, Desfontaines, Simmons-Marengo & Gipson (2020); the class ApproximateBounds of
     google/differential-privacy (thresholds).
 
-    Parameters
-    ----------
-    contributions : int
-        Most rows of a user.
-    bins : int
-        Number of bins of each sign.
-    noise_share : float
-        Share of the noise that is used; thresholds stay. Below 1 the claim is broken.
-
-    Examples
-    --------
-    >>> ApproximateBounds(1.0).sample([3.0] * 60, 1, np.random.default_rng(0)).tolist()
-    [[2.0, 4.0]]
+    `contributions` is the most rows of a user. A `noise_share` below 1 breaks the claim, as the thresholds stay.
     """
 
     contributions: int = 1
-    bins: int = 5
-    base: float = 2.0
-    scale: float = 1.0
     noise_share: float = 1.0
 
     def __post_init__(self) -> None:
         check_number("epsilon", self.epsilon, 0, math.inf, "in nats", closed=False)
         check_count("contributions", self.contributions, "rows of a user")
-        check_count("bins", self.bins, "bins of each sign")
-        check_number("base", self.base, 1, math.inf, "edges are its powers", closed=False)
-        check_number("scale", self.scale, 0, math.inf, "the first edge", closed=False)
         check_noise_share(self.noise_share)
 
     def __str__(self) -> str:
@@ -343,15 +300,14 @@ class ApproximateBounds(PureMechanism):
 
     @property
     def edges(self) -> Floats:
-        """Edges of all bins in ascending order, shape (2·bins + 1,)."""
-        positive = self.scale * self.base ** np.arange(self.bins)
-        return np.concatenate([-positive[::-1], [0.0], positive])
+        """Edges of all bins in ascending order, shape (2·BINS + 1,)."""
+        return np.concatenate([-_POWERS[::-1], [0.0], _POWERS])
 
     @property
     def thresholds(self) -> Floats:
         """Noisy counts that a bin has to reach, for the first attempt and for the later ones, descending."""
         failures = _FIRST * _FACTOR ** np.arange(math.floor(math.log(_MOST / _FIRST, _FACTOR)) + 1)
-        per_bin = -np.expm1(np.log1p(-failures) / (2 * self.bins))
+        per_bin = -np.expm1(np.log1p(-failures) / (2 * BINS))
         return np.asarray(self.contributions / self.epsilon * -np.log(2 * per_bin))
 
     @property
@@ -400,12 +356,11 @@ class ApproximateBounds(PureMechanism):
         return self.noise_share * self.contributions / self.epsilon
 
     def _pairs(self) -> list[tuple[int, int]]:
-        return [(first, last) for first in range(2 * self.bins) for last in range(first, 2 * self.bins)]
+        return [(first, last) for first in range(2 * BINS) for last in range(first, 2 * BINS)]
 
     def _counts(self, dataset: Any) -> Floats:
         """Return the number of rows in each bin, in ascending order of the bins."""
         rows = np.asarray(dataset, dtype=np.float64)
-        edges = self.scale * self.base ** np.arange(self.bins)
-        place = np.minimum(np.searchsorted(edges, np.abs(rows)), self.bins - 1)
-        counts = np.bincount(np.where(rows < 0, self.bins - 1 - place, self.bins + place), minlength=2 * self.bins)
+        place = np.minimum(np.searchsorted(_POWERS, np.abs(rows)), BINS - 1)
+        counts = np.bincount(np.where(rows < 0, BINS - 1 - place, BINS + place), minlength=2 * BINS)
         return counts.astype(np.float64)

@@ -100,25 +100,9 @@ def check_parts(mechanisms: Iterable[ReferenceMechanism]) -> tuple[ReferenceMech
     return parts
 
 
-class Composition(DrawnWithDistribution):
-    """Base of compositions, whose outputs stand side by side in a row, and whose claim is an epsilon and a delta."""
-
-    __slots__ = ()
-
-    @property
-    @abstractmethod
-    def claim(self) -> Budget:
-        """Joint claim of the mechanisms."""
-
-    @property
-    def epsilon(self) -> float:
-        """Epsilon of the claim, in nats."""
-        return self.claim.epsilon
-
-
 @dataclass(frozen=True, slots=True)
-class CompositionOfParts(Composition):
-    """Base of compositions of one mechanism or more."""
+class CompositionOfParts(DrawnWithDistribution):
+    """Base of compositions of one mechanism or more, whose outputs stand side by side in a row."""
 
     mechanisms: Sequence[ReferenceMechanism]
 
@@ -143,13 +127,6 @@ class SequentialComposition(CompositionOfParts):
     """Independent outputs of several mechanisms on one dataset: the epsilons and the deltas add up, the latter below 1.
 
     Source: Dwork & Roth (2014), Theorem 3.16.
-
-    Examples
-    --------
-    >>> from dpaudit.mechanisms import GeometricMechanism, LaplaceMechanism
-    >>> both = SequentialComposition((LaplaceMechanism(0.5, query=len), GeometricMechanism(0.25, query=len)))
-    >>> print(both, both.claim, both.sample(["Ann", "Bob"], 4, np.random.default_rng(0)).shape)
-    Sequential(2 mechanisms, epsilon=0.75) 0.75-DP (4, 2)
     """
 
     def __str__(self) -> str:
@@ -164,20 +141,13 @@ class SequentialComposition(CompositionOfParts):
 
 
 def composed(mechanism: ReferenceMechanism, k: int) -> SequentialComposition:
-    """Return k independent runs of one mechanism: k times its epsilon and delta.
-
-    Examples
-    --------
-    >>> from dpaudit.mechanisms import RandomisedResponse
-    >>> print(composed(RandomisedResponse(0.1), 3).claim)
-    0.3-DP
-    """
+    """Return k independent runs of one mechanism: k times its epsilon and delta."""
     check_count("k", k, "runs")
     return SequentialComposition((mechanism,) * k)
 
 
 @dataclass(frozen=True, slots=True)
-class AdaptiveComposition(Composition):
+class AdaptiveComposition(DrawnWithDistribution):
     """A mechanism, followed by one that is chosen from its output: the epsilons and the deltas add up.
 
     Each distinct first output takes one call. For three or more mechanisms, `first` may be an adaptive composition
@@ -185,23 +155,8 @@ class AdaptiveComposition(Composition):
 
     Source: Dwork & Roth (2014), Section 3.5; Dwork, Kenthapadi, McSherry, Mironov & Naor (2006) on adaptive choices.
 
-    Parameters
-    ----------
-    then : callable
-        Maps the first output, a number (or a list of numbers for a vector), to the next mechanism.
-    then_claim : PureDP or ApproxDP
-        Upper limit on the claim of every mechanism that `then` may return; a larger claim raises a `ClaimError`.
-
-    Examples
-    --------
-    The first answer determines the epsilon of the second response.
-
-    >>> from dpaudit import PureDP
-    >>> from dpaudit.mechanisms import RandomisedResponse
-    >>> def follow_up(answer):
-    ...     return RandomisedResponse(0.5, k=2) if answer == 0 else RandomisedResponse(0.25, k=2)
-    >>> print(AdaptiveComposition(RandomisedResponse(1.0), follow_up, then_claim=PureDP(0.5)).claim)
-    1.5-DP
+    `then` maps the first output, a number (or a list of numbers for a vector), to the next mechanism, whose claim is at
+    most `then_claim`; a larger one raises a `ClaimError`.
     """
 
     first: ReferenceMechanism
@@ -272,11 +227,6 @@ def advanced_composition(epsilon: float, delta: float, k: int, slack: float) -> 
     is below the kε of `SequentialComposition`; for few mechanisms it is above.
 
     Source: Dwork & Roth (2014), Theorem 3.20; Dwork, Rothblum & Vadhan (2010), Boosting and differential privacy.
-
-    Examples
-    --------
-    >>> round(advanced_composition(0.01, 0.0, k=1000, slack=1e-6)[0], 3)  # the sum is 10
-    1.763
     """
     epsilon = check_number("epsilon", epsilon, 0, math.inf, "of each mechanism")
     delta = check_number("delta", delta, 0, 1, "of each mechanism")
@@ -292,13 +242,7 @@ def advanced_composition(epsilon: float, delta: float, k: int, slack: float) -> 
 
 @dataclass(frozen=True, slots=True)
 class IntervalOf:
-    """Index of the interval (−∞, e₀), [e₀, e₁), …, [e_last, ∞) that contains a number, for ascending edges.
-
-    Examples
-    --------
-    >>> [IntervalOf((18, 65))(age) for age in (17, 18, 64, 65)]
-    [0, 1, 1, 2]
-    """
+    """Index of the interval (−∞, e₀), [e₀, e₁), …, [e_last, ∞) that contains a number, for ascending edges."""
 
     edges: Sequence[float]
 
@@ -326,14 +270,6 @@ class ParallelComposition(CompositionOfParts):
     up. `part` maps a row to its part in range(len(mechanisms)), independently of the other rows.
 
     Source: McSherry (2009), Theorem 4.
-
-    Examples
-    --------
-    >>> from dpaudit.mechanisms import GeometricMechanism
-    >>> counts = [GeometricMechanism(epsilon, query=len) for epsilon in (0.1, 0.5, 0.2)]
-    >>> by_age = ParallelComposition(counts, part=IntervalOf((18, 65)))
-    >>> print(by_age, by_age.claim)
-    Parallel(3 parts, epsilon=0.5) 0.5-DP
     """
 
     part: Callable[[Any], int]
@@ -374,11 +310,6 @@ def group_delta(epsilon: float, delta: float, k: int, form: Form = "sum") -> flo
 
     Source: Dwork & Roth (2014), Theorem 2.2 for delta 0 and Section 2.3 for the product; Vadhan (2017), Lemma 2.2, has
     a slightly larger delta.
-
-    Examples
-    --------
-    >>> [round(group_delta(1.0, 1e-5, 3, form), 8) for form in ("sum", "product")]
-    [0.00011107, 0.00022167]
     """
     check_number("epsilon", epsilon, 0, math.inf, "in nats")
     check_number("delta", delta, 0, 1, "delta=0 is pure DP")
@@ -439,13 +370,6 @@ class GroupTightMechanism(DrawnByItsDistribution, DrawnWithDistribution):
     B(B(…B(start))), n times the boundary B of the claim. Neighbours are therefore (epsilon, delta)-close and no closer.
     With start 0, datasets with the answers 0 and n differ by `group_delta` at n·epsilon, until a probability exceeds (1
     − delta)/(1 + e^epsilon), the corner of the boundary. With delta 0, `start` must be positive.
-
-    Examples
-    --------
-    >>> from dpaudit.mechanisms import exact_delta
-    >>> mechanism = GroupTightMechanism(epsilon=1.0, delta=1e-5)
-    >>> round(exact_delta(mechanism.distribution(0), mechanism.distribution(3), 3.0), 8)
-    0.00011107
     """
 
     epsilon: float

@@ -173,11 +173,6 @@ class CategoryCounts:
     Adding a row raises at most one count, by 1, and lowers none: the query is monotone with sensitivity 1. Replacing a
     row may also lower another count by 1. Rows outside the categories, which must not depend on the dataset, are not
     counted.
-
-    Examples
-    --------
-    >>> CategoryCounts(["Ann", "Bob", "Eve"])(["Bob", "Ann", "Bob", "Zoe"]).tolist()
-    [1, 2, 0]
     """
 
     categories: Sequence[Any]
@@ -206,36 +201,8 @@ _MAX_PAIRS: Final = 1_000_000  # takes a query in pure Python seconds to a minut
 _ORDERS: Final = {"l1": 1.0, "l2": 2.0, "linf": math.inf}
 
 
-def utility_sensitivity(
-    utility: Callable[[Any, Any], float],
-    candidates: Sequence[Any],
-    domain: Sequence[Any],
-    max_rows: int,
-    adjacency: Adjacency,
-    *,
-    min_rows: int = 0,
-) -> float:
-    """Return Δu = max_r max_{x~y} |u(x, r) − u(y, r)| over all neighbours with at most `max_rows` rows; exact.
-
-    The utility maps a dataset, a list of rows, and a candidate to a number. The other parameters are those of
-    `query_sensitivity`.
-
-    Source: Dwork & Roth (2014), Section 3.4.
-
-    Examples
-    --------
-    >>> from dpaudit import AddRemove
-    >>> def revenue(bids, price):
-    ...     return price * sum(bid >= price for bid in bids)
-    >>> utility_sensitivity(revenue, candidates=[1, 2, 3], domain=[0, 1, 2, 3, 4], max_rows=3, adjacency=AddRemove())
-    3.0
-    """
-    query = EachCandidate(utility, candidates)
-    return query_sensitivity(query, domain, max_rows, adjacency, norm="linf", min_rows=min_rows)
-
-
 def query_sensitivity(
-    query: Query, domain: Sequence[Any], max_rows: int, adjacency: Adjacency, *, norm: Norm = "l1", min_rows: int = 0
+    query: Query, domain: Sequence[Any], max_rows: int, adjacency: Adjacency, *, norm: Norm = "l1"
 ) -> float:
     """Return the largest ‖query(x) − query(y)‖ over all neighbours with at most `max_rows` rows from the domain; exact.
 
@@ -250,12 +217,10 @@ def query_sensitivity(
         Maps a dataset (a list of rows) to a number or a vector.
     domain : sequence
         The possible rows, at least one.
-    max_rows, min_rows : int
-        Sizes of the datasets, 0 ≤ min_rows ≤ max_rows. Raise `min_rows` for a query that has no answer on few rows, or
-        that changes less on many, such as a mean.
     adjacency : AddRemove, Replace or ZeroOut
     norm : {"l1", "l2", "linf"}
-        Norm of the difference: "l1" for Laplace noise, "l2" for Gaussian noise.
+        Norm of the difference: "l1" for Laplace noise, "l2" for Gaussian noise, "linf" for the utilities of a
+        selection (`EachCandidate`).
 
     Examples
     --------
@@ -272,39 +237,29 @@ def query_sensitivity(
             adjacency=adjacency,
         )
     check_value("norm", norm, norm in _ORDERS, 'is unknown; use "l1", "l2" or "linf".', OptionError)
-    if not all(isinstance(n, (int, np.integer)) for n in (min_rows, max_rows)) or not 0 <= min_rows <= max_rows:
-        raise OptionError(
-            f"min_rows={min_rows!r} and max_rows={max_rows!r} are not a range of sizes; use whole numbers with "
-            "0 <= min_rows <= max_rows.",
-            min_rows=min_rows,
-            max_rows=max_rows,
-        )
-    # Neighbours are a shared core with and without a row, or a core with one of two rows.
-    core_sizes = range(min_rows, max_rows) if is_growth else range(max(min_rows, 1) - 1, max_rows)
+    is_size = isinstance(max_rows, (int, np.integer)) and max_rows >= 0
+    check_value("max_rows", max_rows, is_size, "is not a size of datasets; use 0, 1, ….", OptionError)
     nulls = [adjacency.row_like(rows[0])] if isinstance(adjacency, ZeroOut) else []
     if not (is_growth or nulls) and len(rows) == 1:
         raise OptionError(
             "a domain of one row leaves nothing to replace the row by; give two rows or more.", domain=rows
         )
-    n_pairs = _count(rows, core_sizes) * (len(rows) if is_growth or nulls else math.comb(len(rows), 2))
+    # Neighbours are a shared core with and without a row, or a core with one of two rows.
+    n_cores = math.comb(len(rows) + max_rows - 1, max_rows - 1) if rows and max_rows else 0  # multisets below max_rows
+    n_pairs = n_cores * (len(rows) if is_growth or nulls else math.comb(len(rows), 2))
     if not 0 < n_pairs <= _MAX_PAIRS:
         raise OptionError(
-            f"a domain of {len(rows)} and datasets of {min_rows} to {max_rows} rows make {n_pairs:,} pairs of "
+            f"a domain of {len(rows)} and datasets of 0 to {max_rows} rows make {n_pairs:,} pairs of "
             f"neighbours; use sizes that make at least one and at most {_MAX_PAIRS:,}.",
             n_pairs=n_pairs,
         )
     largest = 0.0
-    for core in chain.from_iterable(combinations_with_replacement(rows, size) for size in core_sizes):
+    for core in chain.from_iterable(combinations_with_replacement(rows, size) for size in range(max_rows)):
         other = [[*core]] * is_growth + [[*core, null] for null in nulls]
         answers = _answers(query, [[*core, row] for row in rows] + other)
         for start in answers[-1:] if other else answers:
             largest = max(largest, float(np.linalg.norm(answers - start, _ORDERS[norm], axis=1).max()))
     return largest
-
-
-def _count(rows: list[Any], sizes: range) -> int:
-    """Return the number of multisets of these sizes; zero if there are no rows."""
-    return sum(math.comb(len(rows) + size - 1, size) for size in sizes) if rows else 0
 
 
 def _answers(query: Query, datasets: list[list[Any]]) -> Floats:
@@ -326,7 +281,7 @@ def _vector(query: Query, dataset: list[Any]) -> Floats:
     if not np.isfinite(vector).all():
         raise DatasetError(
             f"the query answered {answer!r:.60} on a dataset of length {len(dataset)}, which is not a finite number "
-            "or vector; use a query that answers every dataset, or a larger min_rows.",
+            "or vector; use a query that answers every dataset.",
             n_rows=len(dataset),
         )
     return vector

@@ -25,15 +25,7 @@ from .distributions.distributions import (
 )
 from .distributions.divergences import DrawnByItsDistribution, PureMechanism, RunsAs
 from .distributions.released_values import ComparedValuesDistribution, FreshValuesDistribution
-from .noise_samplers import (
-    Floats,
-    Integers,
-    fill_exponential,
-    fill_laplace,
-    pieces,
-    round_to_grid,
-    standard_laplace,
-)
+from .noise_samplers import Floats, Integers, fill_exponential, fill_laplace, pieces, round_to_grid, standard_laplace
 from .queries import (
     Query,
     as_numbers,
@@ -108,29 +100,6 @@ class ExponentialMechanism(DrawnByItsDistribution, SelectionMechanism):
         """The distribution of the output, with a relative error of about 1e-15 in every log-probability."""
         return FiniteDistribution.from_log_weights(places_below_leader(self.utilities, dataset, self.scale))
 
-    def loss_parts(self, x: Any, y: Any) -> tuple[Floats, float]:
-        """Return the two terms of the privacy loss: (u(x, r) − u(y, r))/scale for each candidate, and the normaliser's.
-
-        Between neighbours, both terms are within ±ε/2. In the monotone case, candidates' terms are within ±ε, and the
-        normaliser's term, ln Σ exp(u(y, r)/scale) − ln Σ exp(u(x, r)/scale), has the opposite sign.
-
-        Examples
-        --------
-        >>> own, normaliser = ExponentialMechanism(epsilon=1.0).loss_parts([1.0, -1.0, -1.0], [0.0, 0.0, 0.0])
-        >>> own.tolist(), round(normaliser, 3)
-        ([0.5, -0.5, -0.5], 0.047)
-        """
-        scores_x, scores_y = candidate_scores(self.utilities, x), candidate_scores(self.utilities, y)
-        if len(scores_x) != len(scores_y):
-            raise DatasetError(
-                f"x has {len(scores_x)} candidates and y {len(scores_y)}; use the same candidates for every dataset.",
-                x=len(scores_x),
-                y=len(scores_y),
-            )
-        log_x, log_y = (logsumexp(places_below_leader(identity, scores, self.scale)) for scores in (scores_x, scores_y))
-        normaliser = (scores_y.max() - scores_x.max()) / self.scale + log_y - log_x
-        return (scores_x - scores_y) / self.scale, float(normaliser)
-
 
 # The permute-and-flip mechanism.
 
@@ -144,11 +113,6 @@ class PermuteAndFlip(SelectionMechanism):
 
     Source: McKenna & Sheldon (2020), Algorithm 1; Ding et al. (2021), The permute-and-flip mechanism is identical to
     report-noisy-max with exponential noise.
-
-    Examples
-    --------
-    >>> PermuteAndFlip(epsilon=2.0).distribution([0.0, 1.0]).probabilities.round(3).tolist()
-    [0.184, 0.816]
     """
 
     utilities: Query = identity
@@ -185,13 +149,6 @@ class Revenue:
 
     Adding a bid raises each revenue by at most its price and lowers none, so the query is monotone and its sensitivity
     is the highest price. Replacing a bid also moves all revenues in one direction.
-
-    Examples
-    --------
-    At a price of 1.00, K buys as well, so the revenue is at its maximum of 4.00; at 3.02 nobody buys.
-
-    >>> Revenue((1.00, 1.01, 3.00, 3.01, 3.02))(PUMPKIN_BIDS).tolist()
-    [4.0, 1.01, 3.0, 3.01, 0.0]
     """
 
     prices: tuple[float, ...]
@@ -219,13 +176,6 @@ class PostedPriceAuction(PureMechanism):
     revenue: half the noise at the same epsilon.
 
     Source: Dwork & Roth (2014), Example 3.5; McSherry & Talwar (2007).
-
-    Examples
-    --------
-    >>> auction = PostedPriceAuction(epsilon=10.0, prices=[cents / 100 for cents in range(1, 501)])
-    >>> distribution = auction.distribution(PUMPKIN_BIDS)
-    >>> auction.prices[distribution.probabilities.argmax()]
-    1.0
     """
 
     prices: Sequence[float]
@@ -269,11 +219,6 @@ class ReportNoisyMax(SelectionMechanism):
     distribution of permute-and-flip, Gumbel noise that of the exponential mechanism.
 
     Source: Dwork & Roth (2014), Claim 3.9 (Laplace, counts) and Section 3.4 (exponential); McKenna & Sheldon (2020).
-
-    Examples
-    --------
-    >>> ReportNoisyMax(epsilon=2.0, noise="gumbel").distribution([0.0, 1.0]).probabilities.round(3).tolist()
-    [0.269, 0.731]
     """
 
     noise: Literal["laplace", "exponential", "gumbel"] = "laplace"
@@ -382,8 +327,6 @@ class SparseVector(RunsAs, PureMechanism):
 
     Parameters
     ----------
-    cutoff : int
-        Number of answers above the threshold after which the mechanism stops; at least 1.
     sensitivity : float
         Δ, the largest change of a single answer between neighbouring datasets, positive.
     monotone : bool
@@ -445,16 +388,10 @@ class NoisyThreshold:
 
     Every published variant of the sparse vector technique, right or wrong, is one choice of these parameters.
 
-    Parameters
-    ----------
-    threshold_scale, query_scale : float
-        Scales of the Laplace noise on the threshold (positive) and on each answer (0 for no noise).
-    cutoff, threshold, refresh, queries
-        As for `SparseVector`; a `cutoff` of None does not limit them.
-    release_value : bool
-        Whether to output the noisy value of each answer above, on a grid, and NaN for all other answers.
-    value_scale : float
-        Scale of new Laplace noise on the released answers; 0 to release the noisy value that was compared.
+    `threshold_scale` and `query_scale` are those of the Laplace noise on the threshold (positive) and on each answer (0
+    for no noise). A `cutoff` of None does not limit the answers above. `release_value` outputs the noisy value of each
+    answer above, on a grid, and NaN for all other answers: the value that was compared, or the answer with new Laplace
+    noise of `value_scale`. All else is as for `SparseVector`.
     """
 
     claim: Claim

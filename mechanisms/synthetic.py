@@ -37,20 +37,8 @@ class NoisyMarginals(PureClaim):
 
     Source: Dwork & Roth (2014), Example 3.2, Proposition 2.1 (post-processing) and Theorem 3.14 (composition).
 
-    Parameters
-    ----------
-    categories : tuple of int
-        Number of categories of each column, at least 2.
-    sensitivity : int
-        Largest change of a histogram between neighbouring datasets: 1 for add/remove, 2 for replace. The number of rows
-        then changes by 1 or not, so `rows=None` is for add/remove.
-
-    Examples
-    --------
-    >>> mechanism = NoisyMarginals(epsilon=1, categories=(2, 3), rows=10)
-    >>> table = mechanism.table([(0, 2), (1, 2)], np.random.default_rng(0))
-    >>> print(mechanism, len(table["column 1"]))
-    NoisyMarginals(epsilon=1, categories=(2, 3), rows=10, sensitivity=1) 10
+    `categories` are the numbers of categories of the columns, at least 2. The sensitivity of a histogram is 1 for
+    add/remove, 2 for replace; a noisy number of rows is for add/remove.
     """
 
     categories: tuple[int, ...]
@@ -182,12 +170,6 @@ class NoisyBins(PureClaim):
     The dataset is a list of numbers; those outside the declared range are counted at its ends, and missing ones not. An
     output is the column, shape (rows,): a bin by its noisy share, and a uniform place in the bin, on a grid of 1/1024
     of it. The sensitivity is 1 for add/remove, 2 for replace.
-
-    Examples
-    --------
-    >>> mechanism = NoisyBins(epsilon=1, low=0, high=100, bins=4, rows=5)
-    >>> print(mechanism, mechanism.sample([31.0, 57.0], 3, np.random.default_rng(0)).shape)
-    NoisyBins(epsilon=1, range 0 to 100, bins=4, rows=5, sensitivity=1) (3, 5)
     """
 
     low: float

@@ -161,8 +161,7 @@ def acceptance(entry: Entry, today: datetime.date) -> str:
         return "undecided"
     if not result.is_refuted:
         return "no longer refuted; withdraw the acceptance"
-    uncovered = entry.uncovered(today)
-    return "accepted" if uncovered is None else uncovered.value
+    return entry.uncovered(today)[0] or "accepted"
 
 
 def acceptance_note(entry: Entry, today: datetime.date) -> str:

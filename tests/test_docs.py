@@ -25,26 +25,17 @@ import dpaudit
 from dpaudit.reports.cli.commands import app
 from dpaudit.reports.pages.html_page import GLOSSARY
 
+from .test_docstrings import members
+
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 PROSE = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md"))]
 PROSE += sorted(DOCS.rglob("*.ipynb"))
-PUBLIC = (
-    "dpaudit",
-    "dpaudit.mechanisms",
-    "dpaudit.mechanisms.faulty",
-    "dpaudit.mechanisms.aggregates",
-    "dpaudit.mechanisms.adapters",
-    "dpaudit.reports",
-)
+PUBLIC = [
+    "dpaudit", "dpaudit.reports", "dpaudit.mechanisms",
+    *(f"dpaudit.mechanisms.{name}" for name in ("faulty", "aggregates", "adapters")),
+]  # fmt: skip
 PROOFS = re.compile(r"Proofs?: docs/proofs/[a-z-]+\.md(?:, docs/proofs/[a-z-]+\.md)*")
-AMERICAN = re.compile(
-    r"\b\w*(?:ize[sd]?|izing|ization|yze[sd]?|yzing)\b"
-    r"|\b(?:neighbor|color|behavior|favor|center|fulfill|modeled|labeled)\w*\b",
-    re.IGNORECASE,
-)
-NO_AMERICAN = {"size", "sizes", "sized", "resize", "prize", "seize", "maximizing"}  # the last in a title
-
 SITE = ROOT / "build" / "site"
 
 
@@ -102,7 +93,7 @@ def test_the_site_is_whole():
         assert not raw_formulas(text), path.relative_to(SITE)
         page = DOCS / path.relative_to(SITE).with_suffix(".md")
         if path.parent.name in ("proofs", "explanation"):
-            assert text.count("<math") == formulas_in(page.read_text(encoding="utf-8")), path.name
+            assert text.count("<math") == len(formulas_in(page)), path.name
     assert sum(text.count("<math") for text in texts.values()) > 1_000
 
 
@@ -114,11 +105,14 @@ def raw_formulas(text: str) -> list[str]:
     return RAW.findall(re.sub(r"<(pre|code|script)\b.*?</\1>", "", text, flags=re.DOTALL))
 
 
-def formulas_in(markdown: str) -> int:
-    """How many formulas stand between dollars in a page."""
-    text = re.sub(r"```.*?```|`[^`]*`", "", markdown, flags=re.DOTALL)
-    displayed = text.count("$$") // 2
-    return displayed + text.replace("$$", "").count("$") // 2
+FORMULAS = re.compile(r"\$\$.*?\$\$|\$[^$]*\$", re.DOTALL)
+
+
+def formulas_in(page: Path) -> list[str]:
+    """The formulas between dollars in a page."""
+    text = re.sub(r"```.*?```|`[^`]*`", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    assert text.count("$") % 2 == 0, page.name
+    return FORMULAS.findall(text)
 
 
 def test_formulas_are_read_strictly():
@@ -130,21 +124,15 @@ def test_formulas_are_read_strictly():
         site_math["mathml"](r"\epsilom", display=True)
 
 
-FORMULAS = re.compile(r"\$\$.*?\$\$|\$[^$]*\$", re.DOTALL)
-
-
 def test_formulas_are_read_by_forges_too():
     """Markdown takes a backslash before a sign away, so formulas have none; and they stay on one line."""
-    seen = 0
-    for page in DOCS.rglob("*.md"):
-        text = re.sub(r"```.*?```|`[^`]*`", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
-        assert text.count("$") % 2 == 0, page.name
-        for formula in FORMULAS.findall(text):
-            seen += 1
-            assert not re.search(r"\\[^a-zA-Z]", formula), f"{page.name}: {formula}"
-            assert formula.isascii(), f"{page.name}: {formula}"
-            assert formula.startswith("$$") or ("\n" not in formula and formula[1] != " " != formula[-2]), formula
-    assert seen > 1_000
+    formulas = [(page.name, formula) for page in DOCS.rglob("*.md") for formula in formulas_in(page)]
+    assert len(formulas) > 1_000
+    for where in formulas:
+        formula = where[1]
+        assert not re.search(r"\\[^a-zA-Z]", formula), where
+        assert formula.isascii(), where
+        assert formula.startswith("$$") or ("\n" not in formula and formula[1] != " " != formula[-2]), where
 
 
 def leads_somewhere(link: str, path: Path, pages: dict[Path, Page]) -> bool:
@@ -195,20 +183,20 @@ def test_links_between_files_lead_somewhere():
     assert n_places > 20
 
 
-def test_the_map_names_what_exists():
-    names = re.findall(
-        r"`((?:audit|mechanisms)\.[\w.]+)`", (DOCS / "reference" / "theorems.md").read_text(encoding="utf-8")
-    )
+def sources_of(*folders: str) -> str:
+    paths = [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
+    return "\n".join(path.read_text(encoding="utf-8") for path in paths)
+
+
+def test_functions_named_in_the_map_and_in_proofs_exist():
+    """In proofs those after "Used by", wherever in the library they are."""
+    theorems = (DOCS / "reference" / "theorems.md").read_text(encoding="utf-8")
+    names = re.findall(r"`((?:audit|mechanisms)\.[\w.]+)`", theorems)
     assert len(names) > 40
     for name in names:
         module, _, attribute = f"dpaudit.{name}".rpartition(".")
         assert hasattr(importlib.import_module(module), attribute), name
-
-
-def test_functions_named_in_proofs_exist():
-    """Those after "Used by", wherever in the library they are."""
-    files = [path for folder in ("audit", "reports") for path in (ROOT / folder).rglob("*.py")]
-    sources = "\n".join(path.read_text(encoding="utf-8") for path in files)
+    sources = sources_of("audit", "reports")
     for page in (DOCS / "proofs").glob("*.md"):
         used_by = re.findall(r"^Used by .*?(?:\n\n|\Z)", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
         for name in re.findall(r"`([A-Za-z_.]+)(?:\(.*?\))?`", "".join(used_by)):
@@ -218,9 +206,7 @@ def test_functions_named_in_proofs_exist():
 def test_files_and_names_in_records_exist():
     """Those in backticks in the guide, the decisions and the page on extensions."""
     pages = [ROOT / "CONTRIBUTING.md", DOCS / "extend.md", *sorted((DOCS / "decisions").glob("*.md"))]
-    folders = ("audit", "mechanisms", "reports", "experiments", "tests")
-    sources = [path.read_text(encoding="utf-8") for name in folders for path in (ROOT / name).rglob("*.py")]
-    known = set(re.findall(r"\w+", "\n".join(sources)))
+    known = set(re.findall(r"\w+", sources_of("audit", "mechanisms", "reports", "experiments", "tests")))
     for page in pages:
         text = page.read_text(encoding="utf-8")
         examples = "".join(re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE))
@@ -231,18 +217,6 @@ def test_files_and_names_in_records_exist():
                 assert (ROOT / name).exists(), f"{page.name} names {name}"
             elif re.fullmatch(r"[A-Za-z_.]*(?:[a-z]_[a-z]|[a-z][A-Z]|[A-Z]{3})[A-Za-z_.]*", name):
                 assert set(name.split(".")) <= known | own, f"{page.name} names {name}"
-
-
-def members(value: object) -> Iterator[tuple[str, object]]:
-    """Public methods and properties that the class or one of ours above it defines."""
-    for name, found in inspect.getmembers_static(value):
-        is_ours = any(name in kind.__dict__ and kind.__module__.startswith("dpaudit") for kind in value.__mro__)
-        if (
-            is_ours
-            and not name.startswith("_")
-            and (inspect.isfunction(found) or isinstance(found, (property, classmethod)))
-        ):
-            yield name, found
 
 
 def documented_in_the_reference() -> Iterator[object]:
@@ -263,9 +237,9 @@ def undocumented(value: object) -> list[str]:
     if not (inspect.isclass(value) or inspect.isfunction(value)):
         return []
     missing = [] if inspect.getdoc(value) else [value.__qualname__]
-    for attribute, _ in members(value) if inspect.isclass(value) else ():
-        if not any(getattr(kind.__dict__.get(attribute), "__doc__", None) for kind in value.__mro__):
-            missing.append(f"{value.__qualname__}.{attribute}")
+    for name in members(value) if inspect.isclass(value) else ():
+        if not any(getattr(vars(kind).get(name), "__doc__", None) for kind in value.__mro__):
+            missing.append(f"{value.__qualname__}.{name}")
     return missing
 
 
@@ -299,12 +273,3 @@ def test_pages_are_spelt():
     command = [sys.executable, "-m", "codespell_lib", "--ignore-regex", picture, *map(str, PROSE)]
     found = subprocess.run(command, capture_output=True, text=True, check=False)
     assert found.returncode == 0, found.stdout
-
-
-def test_spelling_is_british():
-    for page in PROSE:
-        if "benchmarks" in page.parts or page.name == "sources.md":
-            continue
-        text = re.sub(r"`[^`]*`", "", prose(page))
-        found = {word for word in AMERICAN.findall(text) if word.lower() not in NO_AMERICAN}
-        assert not found, f"{page.relative_to(ROOT)}: {sorted(found)}"

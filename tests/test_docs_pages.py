@@ -25,19 +25,11 @@ import pytest
 from matplotlib import pyplot
 
 ROOT = Path(__file__).resolve().parents[1]
-SITE = (
-    "tutorial.md",
-    "tutorial-training.md",
-    "install.md",
-    "cheat-sheet.md",
-    "index.md",
-    "troubleshooting.md",
-    "comparison.md",
-)
+SITE = ("extend", "tutorial", "tutorial-training", "install", "cheat-sheet", "index", "troubleshooting", "comparison")
 PAGES = [
+    "README.md",
     "CONTRIBUTING.md",
-    "docs/extend.md",
-    *(f"docs/{name}" for name in SITE),
+    *(f"docs/{name}.md" for name in SITE),
     *(
         path.relative_to(ROOT).as_posix()
         for folder in ("how-to", "guides", "explanation")
@@ -45,12 +37,7 @@ PAGES = [
     ),
 ]
 NOTEBOOKS = [path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))]
-NEEDS = {
-    "docs/guides/diffprivlib.md": "diffprivlib",
-    "docs/guides/opendp.md": "opendp",
-    "docs/guides/pipeline-dp.md": "pipeline_dp",
-    "docs/guides/pydp.md": "pydp",
-}
+NEEDS = {f"docs/guides/{name.replace('_', '-')}.md": name for name in ("diffprivlib", "opendp", "pipeline_dp", "pydp")}
 """The library that the blocks of a page import, if no other page does."""
 
 # Blocks in tabs are indented.
@@ -64,24 +51,21 @@ SHOWN = re.compile(r"^(E  .*|>.*|\d+ failed.*?passed|\d+ passed)", re.MULTILINE)
 WRITE = "%%writefile "
 
 
-def readme_tests():
-    """The module that runs the README's blocks."""
-    spec = importlib.util.spec_from_file_location("readme_tests", Path(__file__).with_name("test_readme.py"))
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def printed(code: str, names: dict[str, object]) -> str:
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
+        exec(compile(code, "<page>", "exec", dont_inherit=True), names)  # without this file's annotations as text
+    return output.getvalue()
 
 
 def said(command: str, folder: Path) -> str:
-    """What a command prints."""
-    program, *arguments = shlex.split(command)
-    return {"dpaudit": said_by_dpaudit, "pytest": said_by_pytest}[program](arguments, folder)
+    """What a command prints, run in this process, which has imported the library already.
 
-
-def said_by_dpaudit(arguments: list[str], folder: Path) -> str:
-    """What the command line prints, run in this process, which has imported the library already."""
+    Of a session of pytest, what it asserts and how it ended.
+    """
     from dpaudit.reports.cli.main import main
 
+    program, *arguments = shlex.split(command)
     output, errors = io.StringIO(), io.StringIO()
     with (
         pytest.MonkeyPatch.context() as patch,
@@ -91,24 +75,17 @@ def said_by_dpaudit(arguments: list[str], folder: Path) -> str:
     ):
         patch.chdir(folder)
         patch.setenv("COLUMNS", "100")
-        patch.setattr(sys, "argv", ["dpaudit", *arguments])
-        main()
+        if program == "pytest":
+            for name in [name for name in os.environ if name.startswith(("PYTEST", "COV"))]:
+                patch.delenv(name)
+            pytest.main(["-p", "no:cacheprovider", "-p", "no:hypothesispytest", "-p", "no:xdist", *arguments])
+        else:
+            assert program == "dpaudit"
+            patch.setattr(sys, "argv", [program, *arguments])
+            main()
     assert not errors.getvalue(), errors.getvalue()
-    return "\n".join(line.rstrip() for line in output.getvalue().splitlines()).strip("\n")
-
-
-def said_by_pytest(arguments: list[str], folder: Path) -> str:
-    """What a session of pytest, in this process, asserts, and how it ended."""
-    start = ["-p", "no:cacheprovider", "-p", "no:hypothesispytest", "-p", "no:xdist"]
-    output, errors = io.StringIO(), io.StringIO()
-    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(output), contextlib.redirect_stderr(errors):
-        patch.chdir(folder)
-        patch.setenv("COLUMNS", "100")
-        for name in [name for name in os.environ if name.startswith(("PYTEST", "COV"))]:
-            patch.delenv(name)
-        pytest.main([*start, *arguments])
-    assert not errors.getvalue(), errors.getvalue()
-    return "\n".join(SHOWN.findall("\n".join(line.rstrip() for line in output.getvalue().splitlines())))
+    text = "\n".join(line.rstrip() for line in output.getvalue().splitlines())
+    return "\n".join(SHOWN.findall(text)) if program == "pytest" else text.strip("\n")
 
 
 def run_page(text: str, folder: Path) -> list[tuple[str, str]]:
@@ -116,7 +93,7 @@ def run_page(text: str, folder: Path) -> list[tuple[str, str]]:
     for _, name, code in FILE.findall(text):
         (folder / name).write_text(dedent(code), encoding="utf-8")
     own = [name.removesuffix(".py") for _, name, _ in FILE.findall(text)]
-    printed, names = readme_tests().printed, {"__name__": "__main__"}  # where dataclasses look
+    names: dict[str, object] = {"__name__": "__main__"}  # where dataclasses look
     sys.path.insert(0, str(folder))
     found = []
     try:
@@ -212,7 +189,7 @@ def test_cells_show_what_the_notebook_has(page, tmp_path, monkeypatch):
     notebook = json.loads((ROOT / page).read_text(encoding="utf-8"))
     assert without_pictures(run_notebook(notebook)) == without_pictures(notebook)
     for test in tmp_path.glob("test_*.py"):
-        assert said_by_pytest(["-q", test.name], tmp_path) == "1 passed"
+        assert said(f"pytest -q {test.name}", tmp_path) == "1 passed"
 
 
 def test_outputs_of_a_cell_are_those_of_jupyter():

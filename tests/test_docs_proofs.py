@@ -7,7 +7,7 @@ from dpaudit.audit.claims.claim import ApproxDP, GaussianDP, PureDP
 from dpaudit.audit.claims.mironov_propositions import NFoldComposition, ProbabilityPreservation
 from dpaudit.audit.claims.privacy_profile import TradeOffCurve
 from dpaudit.audit.claims.renyi import RenyiDP, ZeroConcentratedDP
-from dpaudit.audit.inference.betting_test import _supporting_lines
+from dpaudit.audit.inference.betting_test import supporting_lines
 
 SMALL = np.geomspace(1e-9, 0.5, 150)
 U, REST = np.append(SMALL, 1.0 - SMALL[::-1]), np.append(1.0 - SMALL, SMALL[::-1])
@@ -23,7 +23,7 @@ def places(n: int) -> list[float]:
 def shortfall(claim, at: list[float], boundary=None) -> float:
     """The largest B(u) − line(u) over slope + intercept."""
     boundary = claim.max_power(U, REST)[0] if boundary is None else boundary
-    lines = _supporting_lines(claim, at)
+    lines = supporting_lines(claim, at)
     slope, intercept = (np.array([getattr(line, name) for line in lines])[:, None] for name in ("slope", "intercept"))
     return float(((boundary - slope * U - intercept) / (slope + intercept)).max())
 

@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[1]
 TOP_LEVEL = ("audit", "mechanisms", "experiments", "reports")
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 PAGES += sorted((ROOT / "docs").rglob("*.ipynb"))
-QUOTED = ("benchmarks", "sources.md", "sources-errata.md", "findings.md", "findings")  # titles, output of programs
+QUOTED = ("benchmarks", "sources.md")  # output of programs, titles
 
 # What is avoided, and what to write.
 AVOIDED = {
@@ -46,8 +46,10 @@ AVOIDED = {
     r"\b(?:utilise|leverage)[sd]?\b": "use",
     r"\b(?:don|doesn|didn|isn|aren|wasn|weren|can|won|couldn|shouldn|wouldn|hasn|haven)'t\b": "do not",
     r"\b(?:it|that|there|what|let)'s (?:a|an|the|not|no)\b": "it is",
-    r"\b(?:normaliz|randomiz|optimiz|minimiz|summariz|analyz|generaliz|recogniz|organiz)\w*": "-ise",
-    r"\b(?:behavior|color|neighbor|favor)(?!ed_|s?_)\w*": "neighbour",
+    # But for names of options, and the last in titles.
+    r"\b(?!(?:sizes?|sized|resize|prize|seize|parametrize|discretization|maximiz(?:ed|ing))\b)[a-z]*"
+    r"(?:ize[sd]?|izing|ization|yze[sd]?|yzing)\b": "-ise, -yse",
+    r"\b(?:behavior|color|neighbor|favor|fulfill|modeled|labeled|(?<!upper )center)(?!ed_|s?_)\w*": "neighbour",
 }
 PATTERNS = {re.compile(pattern, re.IGNORECASE | re.MULTILINE): better for pattern, better in AVOIDED.items()}
 

@@ -366,17 +366,16 @@ def check_accountant(
 def _row(
     case: Case, parameter: str, at: float, true: Interval, tolerance: float, claim: Callable[[], Any]
 ) -> AccountantRow:
-    claimed, refused, start = math.nan, "", now()
+    refused, start = "", now()
     try:
         returned = claim()
     except Exception as error:  # an accountant may refuse a case with any exception
-        refused = one_line(f"{type(error).__name__}: {error}", 100)
-    else:
-        try:
-            claimed = float(returned)
-        except (TypeError, ValueError):
-            refused = f"it returned {one_line(repr(returned), 60)}"
+        returned, refused = math.nan, one_line(f"{type(error).__name__}: {error}", 100)
     seconds = now() - start
+    try:
+        claimed = float(returned)
+    except (TypeError, ValueError):
+        claimed, refused = math.nan, f"it returned {one_line(repr(returned), 60)}"
     return AccountantRow(
         case=case, parameter=parameter, at=at, claimed=claimed, true=true, tolerance=tolerance, seconds=seconds,
         refused=refused,

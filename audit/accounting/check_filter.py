@@ -321,14 +321,11 @@ class _Driver:
                 taken.append(asked)
             elif asked != (0.0, 0.0):
                 self.notes.add("accepted requests that are not positive numbers")
-            if len(taken) <= 3 or len(taken) & (len(taken) - 1) == 0:
-                found = self._reported(actors[0], taken, requests[:place])
-                if found is not None:
-                    return found
-        if self.budget is not None:
-            found = _violation(taken, self.budget, True, requests)
-            if found is not None:
+            is_looked_at = len(taken) <= 3 or len(taken) & (len(taken) - 1) == 0
+            if is_looked_at and (found := self._reported(actors[0], taken, requests[:place])):
                 return found
+        if self.budget is not None and (found := _violation(taken, self.budget, True, requests)):
+            return found
         return self._reported(actors[0], taken, requests)
 
     def _reported(self, parent: Any, taken: list[Asked], requests: Asking) -> Violation | None:

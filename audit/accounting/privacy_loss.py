@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache, reduce
+from functools import lru_cache
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -695,10 +695,6 @@ def _unit(atoms: Sequence[float]) -> float | None:
     fractions = [Fraction(atom).limit_denominator(10_000) for atom in atoms]
     if any(abs(float(each) - atom) > 4 * _EPS * atom for each, atom in zip(fractions, atoms, strict=True)):
         return atoms[0]
-    unit = reduce(
-        lambda a, b: Fraction(
-            math.gcd(a.numerator * b.denominator, b.numerator * a.denominator), a.denominator * b.denominator
-        ),
-        fractions,
-    )
+    scale = math.lcm(*(each.denominator for each in fractions))
+    unit = Fraction(math.gcd(*(int(each * scale) for each in fractions)), scale)
     return float(unit) if unit * 100_000 >= max(fractions) else atoms[0]

@@ -112,9 +112,8 @@ def _lines(claim: Claim) -> list[tuple[float, float]]:
         return [(claim.epsilon, claim.delta), *((float(epsilon), claim.delta) for epsilon in more)]
     if isinstance(claim, PrivacyProfile):
         return [(e, min(d + claim.excess, 1.0)) for e, d in zip(claim.epsilons, claim.deltas, strict=True)]
-    if isinstance(claim, GaussianDP):
-        return list(_gaussian_lines(claim.mu))
-    raise TypeError(f"no lines of {claim!r}")
+    assert isinstance(claim, GaussianDP), "has_lines"
+    return list(_gaussian_lines(claim.mu))
 
 
 @lru_cache(maxsize=1 << 10)
@@ -243,13 +242,10 @@ def epsilon_from_guesses(
 
     Parameters
     ----------
-    correct : int
-        Correct guesses.
-    guesses : int
-        All guesses.
+    correct, guesses : int
+        Correct guesses, and all guesses.
     canaries : int, optional
-        All canaries, which can be left out where `delta` is 0; else those that were not guessed count too, as each
-        may be the one on which δ is spent.
+        All canaries, guessed or not, since each may be the one on which δ is spent; not needed where `delta` is 0.
     delta : float
         In [0, 1).
     alpha : float

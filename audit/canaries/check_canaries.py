@@ -1,7 +1,7 @@
 """`check_canaries` audits one training run: which canaries were in the training data?
 
-An audit is given a score and an inclusion bit for each canary. The order of the guesses and the guesses depend on the
-scores alone. Ties between scores are broken by coins, since any other rule might give away which canaries are in.
+The guesses depend on the scores alone. Ties between scores are broken by coins, since any other rule might give away
+which canaries are in.
 """
 
 from __future__ import annotations
@@ -160,17 +160,15 @@ def check_inclusion(included: Flags, probability: float, inclusion: Inclusion | 
         raise OptionError(
             f"{count:,} of the {canaries:,} canaries are in, {share} of them, as if the split was fixed; the theorems "
             'need an independent inclusion bit for each canary. Pass inclusion="independent" if each had one, or '
-            'inclusion="fixed" '
-            f"for a fixed split, with a claim for replaced rows ({REPLACED}).",
+            f'inclusion="fixed" for a fixed split, with a claim for replaced rows ({REPLACED}).',
             included=count,
         )
     tail = min(float(bdtr(count, canaries, probability)), float(bdtrc(count - 1, canaries, probability)))
     if 2.0 * tail < COINS_FALSE_ALARM:
         raise OptionError(
             f"{count:,} of {canaries:,} canaries are in, which independent inclusion bits of probability "
-            f"{probability:g} give "
-            f"with probability {2.0 * tail:.1g}; pass the probability with which canaries were included, or "
-            'inclusion="fixed" for a split into fixed numbers.',
+            f"{probability:g} give with probability {2.0 * tail:.1g}; pass the probability with which canaries were "
+            'included, or inclusion="fixed" for a split into fixed numbers.',
             included=count,
             probability=probability,
         )
@@ -222,19 +220,6 @@ def right_from_both_ends(draws: CanaryDraws, rng: np.random.Generator) -> Flags:
         says_in = np.where(scores == middle, above < below, says_in)
     right = draws.included[order] == says_in
     return np.asarray(right[_ranked(-np.abs(scores - middle), rng)], dtype=np.bool_)
-
-
-def right_of_pairs(draws: CanaryDraws, rng: np.random.Generator) -> Flags:
-    """Return which guesses are correct, the largest difference of scores first: the larger score is in."""
-    order = _ranked(-np.abs(draws.scores), rng)
-    larger = np.where(draws.scores == 0.0, rng.random(len(order)) < 0.5, draws.scores > 0.0)
-    return np.asarray((draws.included == larger)[order], dtype=np.bool_)
-
-
-def right_from_one_end(draws: CanaryDraws, rng: np.random.Generator, *, says_in: bool) -> Flags:
-    """Return which guesses are correct: "in" for the highest score first, or "out" for the lowest."""
-    order = _ranked(draws.scores, rng)
-    return np.asarray(draws.included[order[::-1]] if says_in else ~draws.included[order], dtype=np.bool_)
 
 
 _POWER = 0.95
@@ -437,10 +422,8 @@ def _adjacency(adjacency: Any, inclusion: Inclusion) -> str:
     if inclusion == "fixed" and adjacency != "replace":
         raise OptionError(
             "in a fixed split the canaries have no independent inclusion bits, so it cannot test a claim for added or "
-            "removed "
-            f'rows; pass adjacency="replace" and a claim for replaced rows ({REPLACED}), or draw an inclusion bit for '
-            "each "
-            "canary.",
+            f'removed rows; pass adjacency="replace" and a claim for replaced rows ({REPLACED}), or draw an inclusion '
+            "bit for each canary.",
             adjacency=adjacency,
         )
     return adjacency or "add-remove"
@@ -459,11 +442,15 @@ def _numbers(guesses: int | Sequence[int] | None, canaries: int) -> tuple[int, .
 
 
 def _right(draws: CanaryDraws, inclusion: Inclusion, said: Guess, rng: np.random.Generator) -> Flags:
-    if inclusion == "fixed":
-        return right_of_pairs(draws, rng)
+    """Return which guesses are correct, in the order in which they are made."""
+    if inclusion == "fixed":  # the larger score is in, from the largest difference on
+        order = _ranked(-np.abs(draws.scores), rng)
+        larger = np.where(draws.scores == 0.0, rng.random(len(order)) < 0.5, draws.scores > 0.0)
+        return np.asarray((draws.included == larger)[order], dtype=np.bool_)
     if said == "both":
         return right_from_both_ends(draws, rng)
-    return right_from_one_end(draws, rng, says_in=said == "in")
+    order = _ranked(draws.scores, rng)
+    return np.asarray(draws.included[order[::-1]] if said == "in" else ~draws.included[order], dtype=np.bool_)
 
 
 def _notes(guesses: CanaryGuesses, draws: CanaryDraws, bound: float) -> tuple[str, ...]:

@@ -53,7 +53,7 @@ def plan_tests(
 
     By default bets have all of alpha, as long as δ costs them little at the claim; if it costs them more, half of alpha
     goes to counts. Claims of curves are tested by the recursion: bets would see a curve as one line. `numbers` are for
-    the tests of a fixed number, by default `fixed_numbers`; of the `shape` the number and kind of guesses count.
+    the tests of a fixed number; of the `shape` the number and kind of guesses count.
     """
     if not isinstance(method, str) or method not in METHODS:
         raise OptionError(f"method={shorten(method)} is unknown; use one of {', '.join(METHODS)}.", method=method)
@@ -65,19 +65,13 @@ def plan_tests(
         )
     if method == "steinke" and shape.probability != 0.5:
         raise OptionError('method="steinke" is for probability=0.5; use "betting", "counts" or "f-dp".', method=method)
-    fixed = numbers or fixed_numbers(shape.canaries)
-    bets = CanaryTest("betting", shape.canaries, alpha)
-    if method == "betting":
-        return (bets,)
+    fixed, is_line = numbers or fixed_numbers(shape.canaries), isinstance(claim, (PureDP, ApproxDP))
+    if method == "auto" and (numbers is not None or not is_line):
+        method = "counts" if is_line else "f-dp"
     if method in ("counts", "steinke", "f-dp"):
         return _shared(method, fixed, alpha)  # type: ignore[arg-type]
-    if numbers is not None:
-        return _shared("counts" if isinstance(claim, (PureDP, ApproxDP)) else "f-dp", fixed, alpha)
-    if not isinstance(claim, (PureDP, ApproxDP)):
-        return _shared("f-dp", fixed, alpha)
-    slip = guess_limits(claim, shape)[0].slip(shape.canaries)
-    if slip <= _SMALL_SLIP * alpha:
-        return (bets,)
+    if method == "betting" or guess_limits(claim, shape)[0].slip(shape.canaries) <= _SMALL_SLIP * alpha:
+        return (CanaryTest("betting", shape.canaries, alpha),)
     return CanaryTest("betting", shape.canaries, alpha / 2), *_shared("counts", fixed, alpha / 2)
 
 

@@ -102,28 +102,16 @@ class Claim(ABC):
     def gaussian_mu(self) -> float | None:
         """The μ of the Gaussian mechanism that attains the claim if its events lie below the boundary, else None.
 
-        A mechanism that attains (ε, δ) may touch the boundary at one probability only, and Gaussian noise that attains
-        a Rényi divergence touches it nowhere. The detectable excess then depends on the noise. The value is None for
-        pure claims, μ-GDP and claims given as curves: for these, planning assumes an event on the boundary.
+        The detectable excess then depends on the noise. For pure claims, μ-GDP and claims given as curves the value is
+        None, and planning assumes an event on the boundary.
         """
         return None
 
     def max_power(self, q: npt.ArrayLike, q_complement: npt.ArrayLike | None = None) -> tuple[Array, Array]:
         """Return the largest Pr[M(x) ∈ S] allowed when Pr[M(y) ∈ S] = q, and its complement.
 
-        Parameters
-        ----------
-        q : array_like
-            Probabilities in [0, 1].
-        q_complement : array_like, optional
-            1 − q, of the shape of `q`; needed where q is so near 1 that a double loses the digits of 1 − q.
-
-        Returns
-        -------
-        value : ndarray
-            B(q), of the shape of `q`, with a small relative error.
-        complement : ndarray
-            1 − B(q), likewise.
+        Both have the shape of `q`, in [0, 1], and a small relative error. `q_complement` is 1 − q, of the same shape;
+        it is needed where q is so near 1 that a double loses the digits of 1 − q.
 
         Examples
         --------
@@ -157,8 +145,7 @@ class Claim(ABC):
     ) -> Array:
         """Return the privacy parameter of the smallest member that allows Pr[M(x) ∈ S] = p with Pr[M(y) ∈ S] = q.
 
-        The privacy parameter is negative where the smallest member allows more than p, and infinite if no member allows
-        p.
+        It is negative where the smallest member allows more than p, and infinite if no member allows p.
 
         Examples
         --------
@@ -297,17 +284,14 @@ class GroupClaim(Claim):
         return value, rest
 
     def _parameter_of(self, p: Array, p_complement: Array, q: Array, q_complement: Array) -> Array:
-        p, p_rest, q, q_rest = np.broadcast_arrays(p, p_complement, q, q_complement)
-        found = np.empty(p.shape)
-        for index in np.ndindex(p.shape):
-            found[index] = self._scalar_parameter(*(float(side[index]) for side in (p, p_rest, q, q_rest)))
-        return found
+        each = np.vectorize(self._scalar_parameter, otypes=[np.float64])
+        return np.asarray(each(p, p_complement, q, q_complement))
 
     def _scalar_parameter(self, p: float, p_rest: float, q: float, q_rest: float) -> float:
         """Find the least parameter at which the boundary, which grows with it, is not below p; 0 if it never is.
 
-        The limits at 0 and 1 come from the claim for neighbours, since finite privacy parameters reach the doubles next
-        to them.
+        The limits at 0 and 1 are those of the claim for neighbours, as finite parameters reach the doubles next to
+        them.
         """
         if p_rest == 0.0 and math.isinf(self.base.parameter_of(1.0, q, 0.0, q_rest)):
             p, p_rest, q, q_rest = q_rest, q, 0.0, 1.0  # use the complement of the event
@@ -376,11 +360,6 @@ class PureDP(ParametricClaim):
     ----------
     epsilon : float
         In nats, finite and ≥ 0; 0 claims that the two distributions are equal.
-
-    Raises
-    ------
-    ClaimError
-        For a negative, infinite or NaN epsilon.
 
     See Also
     --------
@@ -504,9 +483,7 @@ _LARGEST = 1e75
 def _tight_mu(epsilon: float, delta: float) -> float:
     """Return μ of the Gaussian mechanism for which (ε, δ) is tight.
 
-    References
-    ----------
-    Balle & Wang (2018), Improving the Gaussian mechanism for differential privacy, Theorem 8.
+    Source: Balle & Wang (2018), Improving the Gaussian mechanism for differential privacy, Theorem 8.
     """
     from scipy.optimize import brentq  # takes a tenth of a second, and few claims need it
 
@@ -578,23 +555,16 @@ ClaimAtDistance: TypeAlias = Callable[[float], Claim]
 def as_claim(claim: Any) -> Claim | ClaimAtDistance:
     """Return a claim or a function that makes claims; a number stands for `PureDP` and a pair for `ApproxDP`.
 
-    Raises
-    ------
-    ClaimError
-        For anything else, with the object to write.
-
-    Examples
-    --------
     >>> as_claim(1), as_claim((1, 1e-5))
     (PureDP(epsilon=1.0), ApproxDP(epsilon=1.0, delta=1e-05, bound_on='epsilon'))
     """
     if isinstance(claim, Claim) or (callable(claim) and not isinstance(claim, type)):
         return cast(Claim | ClaimAtDistance, claim)
     if _is_number(claim):
-        return PureDP(_as_float(claim))
+        return PureDP(claim)
     if isinstance(claim, (tuple, list)) and len(claim) == 2 and all(map(_is_number, claim)):
-        epsilon, delta = map(_as_float, claim)
-        return ApproxDP(epsilon, delta) if delta != 0.0 else PureDP(epsilon)
+        pair = ApproxDP(*claim)
+        return pair if pair.delta != 0.0 else PureDP(pair.epsilon)
     shown = claim.__name__ if isinstance(claim, type) else shorten(claim)
     raise ClaimError(f"claim={shown} is not a claim; {_remedy(claim)}.", claim=claim)
 
@@ -615,24 +585,12 @@ def _remedy(claim: Any) -> str:
     return "use PureDP(epsilon), ApproxDP(epsilon, delta), … or a function of the distance that returns one"
 
 
-def _as_float(value: Any) -> float:
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf if value > 0 else -math.inf
-    except ValueError:  # a signaling NaN
-        return math.nan
-
-
 def _is_number(value: Any) -> bool:
     return isinstance(value, numbers.Real | Decimal) and not isinstance(value, (bool, np.bool_))
 
 
 def claim_at(claim: Any, distance: float) -> Claim:
-    """Return the claim for datasets `distance` apart, by calling the function or with `Claim.group`.
-
-    `claim` is what `as_claim` accepts.
-    """
+    """Return the claim for datasets `distance` apart, of what `as_claim` accepts."""
     claim = as_claim(claim)
     if isinstance(claim, GroupClaim) and distance != 1:
         raise ClaimError(

@@ -32,11 +32,6 @@ class ProbabilityPreservation(ParametricClaim):
     divergence : float
         In nats, ≥ 0.
 
-    Raises
-    ------
-    ClaimError
-        For numbers outside these ranges.
-
     References
     ----------
     Mironov (2017), Rényi differential privacy, Proposition 10 (probability preservation).
@@ -96,11 +91,6 @@ class NFoldComposition(ParametricClaim):
         Of each composed mechanism, in nats, ≥ 0.
     n : int
         Number of composed mechanisms, at least 1.
-
-    Raises
-    ------
-    ClaimError
-        For a negative, infinite or NaN epsilon, or an n that is not a whole number from 1.
 
     References
     ----------

@@ -27,18 +27,13 @@ def _curve(name: str, values: Sequence[float], low: float, high: float) -> tuple
     try:
         given: Sequence[object] = values
         points = tuple(math.nan if isinstance(v, (str, bytes)) else float(cast(float, v)) for v in given)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise ClaimError(
-            f"{name} must be a sequence of numbers from {low:g} to {high:g}; got {shorten(values)} ({error}).",
-            name=name,
-            values=values,
-        ) from error
+    except (TypeError, ValueError, OverflowError):  # refused like no numbers
+        points = ()
     if not points or not all(low <= v <= high for v in points):  # NaN fails
         raise ClaimError(
-            f"{name} must be a non-empty sequence of numbers from {low:g} to {high:g}; got {len(points)} values"
-            + (f" from {min(points):g} to {max(points):g}." if points else "."),
+            f"{name} must be a non-empty sequence of numbers from {low:g} to {high:g}; got {shorten(values)}.",
             name=name,
-            values=points,
+            values=values,
         )
     return points
 

@@ -82,8 +82,8 @@ class Coins:
     def most_at_any_order(self, rho: float) -> tuple[Array, Array]:
         """Return an upper bound on the log-odds of the largest p with D_a ≤ ρa for every order a, and its last order.
 
-        Every order gives a valid upper bound, and a small error in the order costs only its square. Where Newton's
-        method does not converge, each order is replaced by the most informative order for the p that it allows.
+        Every order gives a valid bound, and a small error in it costs only its square. Where Newton's method does not
+        converge, each order is replaced by the most informative one for the p that it allows.
         """
         rho = min(rho, LARGEST)
         found, order, is_settled = self._by_newton(rho)
@@ -206,8 +206,8 @@ def _log_sum(parts: _Parts, fall: Array) -> Array:
 def _solve(function: Callable[[Array], tuple[Array, Array]], low: Array, high: Array, start: Array) -> Array:
     """Return upper ends of tight brackets around the roots of an increasing function, or `high` if it has no root.
 
-    Newton steps start from the best point so far and aim half a bracket past the root, so that the bracket closes. A
-    step that does not halve the value is followed by a bisection. After `_NEWTON_STEPS` steps, every step is one.
+    Newton steps aim half a bracket past the root, so that the bracket closes. A step that does not halve the value is
+    followed by a bisection, and after `_NEWTON_STEPS` steps, every step is one.
     """
     at = np.minimum(np.maximum(start, low), high)
     best, best_value, best_slope = at, np.full(at.shape, np.inf), np.ones(at.shape)

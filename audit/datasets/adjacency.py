@@ -68,25 +68,19 @@ class Adjacency(ABC):
         return difference(x, y)
 
     def check(self, x: Any, y: Any, distance: float) -> float:
-        """Return the measured distance of the pair.
-
-        Raises
-        ------
-        AdjacencyError
-            With the difference, if the measured distance is not the stated distance.
-        """
+        """Return the measured distance of the pair; raise an `AdjacencyError` if it is not the stated distance."""
         measured = self.distance(x, y)
-        if not self.holds(measured, distance):
-            found = "at no finite distance" if math.isinf(measured) else f"at distance {measured:.6g}"
-            way_out = "" if measured in (0, math.inf) else ", or distance= to audit the claim at that distance"
-            hint = on_tuples(x) or on_tuples(y)
-            raise AdjacencyError(
-                f"the pair is {found} under {self}, not at {distance:g}: {self.difference(x, y)}; pass another pair"
-                f"{way_out}.{f' {hint}.' if hint else ''}",
-                measured=measured,
-                distance=distance,
-            )
-        return measured
+        if self.holds(measured, distance):
+            return measured
+        found = "at no finite distance" if math.isinf(measured) else f"at distance {measured:.6g}"
+        way_out = "" if measured in (0, math.inf) else ", or distance= to audit the claim at that distance"
+        hint = on_tuples(x) or on_tuples(y)
+        raise AdjacencyError(
+            f"the pair is {found} under {self}, not at {distance:g}: {self.difference(x, y)}; pass another pair"
+            f"{way_out}.{f' {hint}.' if hint else ''}",
+            measured=measured,
+            distance=distance,
+        )
 
 
 def on_tuples(dataset: Any) -> str:
@@ -129,7 +123,20 @@ class RowAdjacency(Adjacency):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class AddRemove(RowAdjacency):
+class _RowByRow(RowAdjacency):
+    """A relation whose distance is the sum of those of all tables; `ordered` is explained in each."""
+
+    ordered: bool = field(default=False, kw_only=True)
+
+    def _between(self, pairs: dict[Any, tuple[Any, Any]]) -> float:
+        return sum(self._apart(*pair) for pair in pairs.values())
+
+    @abstractmethod
+    def _apart(self, x: Any, y: Any) -> float: ...
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class AddRemove(_RowByRow):
     """Datasets that differ by one row added or removed; the distance is the size of the symmetric difference.
 
     Datasets are compared as multisets, so the order of rows does not matter. A tuple of arrays of one length, such as
@@ -164,15 +171,10 @@ class AddRemove(RowAdjacency):
     (0.0, 2.0)
     """
 
-    ordered: bool = field(default=False, kw_only=True)
-
     unit: ClassVar[str] = "one row"
 
     def __str__(self) -> str:
         return "insert/delete one row, in order" if self.ordered else "add/remove one row"
-
-    def _between(self, pairs: dict[Any, tuple[Any, Any]]) -> float:
-        return sum(self._apart(*pair) for pair in pairs.values())
 
     def _apart(self, x: Any, y: Any) -> float:
         return _edits(*rows_between(x, y, row_keys)) if self.ordered else sum(rows_apart(x, y))
@@ -190,7 +192,7 @@ def _edits(a: Sequence[Any], b: Sequence[Any]) -> int:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Replace(RowAdjacency):
+class Replace(_RowByRow):
     """Datasets of equal size that differ in one row; the distance is the number of rows to replace.
 
     Parameters
@@ -213,31 +215,23 @@ class Replace(RowAdjacency):
     (1.0, 2.0)
     """
 
-    ordered: bool = field(default=False, kw_only=True)
-
     unit: ClassVar[str] = "the contents of one row"
 
     def __str__(self) -> str:
         return "replace one row, in place" if self.ordered else "replace one row"
 
-    def _between(self, pairs: dict[Any, tuple[Any, Any]]) -> float:
-        return sum(self._apart(*pair) for pair in pairs.values())
-
     def _apart(self, x: Any, y: Any) -> float:
-        if self.ordered:
-            a, b = rows_between(x, y, row_keys)
-            places = zip(a, b, strict=False)
-            return (
-                math.inf
-                if len(a) != len(b)
-                else sum(self._steps([one], [other]) for one, other in places if one != other)
-            )
-        only_x, only_y = rows_only(x, y)
-        return self._steps([*only_x.elements()], [*only_y.elements()])
+        if not self.ordered:
+            only_x, only_y = (list(only.elements()) for only in rows_only(x, y))
+            return self._steps(only_x, only_y) if len(only_x) == len(only_y) else math.inf
+        a, b = rows_between(x, y, row_keys)
+        if len(a) != len(b):
+            return math.inf
+        return sum(self._steps([one], [other]) for one, other in zip(a, b, strict=True) if one != other)
 
     def _steps(self, only_x: list[Any], only_y: list[Any]) -> float:
         """Return the number of steps from rows with these keys to as many others."""
-        return len(only_x) if len(only_x) == len(only_y) else math.inf
+        return len(only_x)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -303,8 +297,6 @@ class ZeroOut(Replace):
         return Replace._apart(self, x, y)
 
     def _steps(self, only_x: list[Any], only_y: list[Any]) -> float:
-        if len(only_x) != len(only_y):
-            return math.inf
         null = _leaves(row_key(self.null))
         rows = map(_leaves, (*only_x, *only_y))
         return sum(row != null and (len(null) > 1 or any(leaf != null[0] for leaf in row)) for row in rows)
@@ -452,31 +444,26 @@ def _by_user(dataset: Any, column: str | int) -> defaultdict[Hashable, list[Any]
 
 
 def _users(dataset: Any, column: str | int) -> list[Hashable]:
+    """Return what identifies the user of each row."""
     is_column = is_frame(dataset) and column in dataset.columns
-    users = dataset[column].tolist() if is_column else [_user_of(row, column) for row in row_list(dataset)]
-    return [_key_of(user, column) for user in users]
-
-
-def _key_of(user: Any, column: str | int) -> Hashable:
-    key: Hashable = outcome_key(None if is_missing(user) else user)
-    try:
-        hash(key)
-    except TypeError as error:
-        raise AdjacencyError(
-            f"user={column!r} holds {shorten(user)}, which cannot identify a user; use a number or a string.",
-            user=column,
-        ) from error
-    return key
-
-
-def _user_of(row: Any, column: str | int) -> Any:
-    try:
-        return row[column]
-    except (KeyError, IndexError, TypeError) as error:
-        raise AdjacencyError(
-            f"user={column!r} is not in the row {shorten(row)}; name the column or position of the user.",
-            user=column,
-        ) from error
+    keys = []
+    for row in dataset[column].tolist() if is_column else row_list(dataset):
+        try:
+            user = row if is_column else row[column]
+        except (KeyError, IndexError, TypeError) as error:
+            raise AdjacencyError(
+                f"user={column!r} is not in the row {shorten(row)}; name the column or position of the user.",
+                user=column,
+            ) from error
+        keys.append(outcome_key(None if is_missing(user) else user))
+        try:
+            hash(keys[-1])
+        except TypeError as error:
+            raise AdjacencyError(
+                f"user={column!r} holds {shorten(user)}, which cannot identify a user; use a number or a string.",
+                user=column,
+            ) from error
+    return keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -729,6 +716,7 @@ class SameQuery(Adjacency):
 
 # Relations by name, and the relation that a caller's value means.
 
+# Without parameters, and answers within 1 in a norm.
 NAMED: Final[dict[str, Adjacency]] = {
     "add-remove": AddRemove(),
     "replace": Replace(),
@@ -740,7 +728,6 @@ NAMED: Final[dict[str, Adjacency]] = {
     "l2": Within("l2"),
     "linf": Within("linf"),
 }
-"""Relations without parameters, and answers within 1 in a norm."""
 
 # Names in use elsewhere, with the relation to write instead.
 _ELSEWHERE: Final = {
@@ -761,11 +748,7 @@ _ELSEWHERE: Final = {
 
 
 def as_adjacency(value: Any) -> Adjacency:
-    """Return the relation: an instance, or a name of `NAMED`; else the `OptionError` says what to write.
-
-    >>> as_adjacency("add-remove")
-    AddRemove()
-    """
+    """Return the relation: an instance, or a name of `NAMED`; else the `OptionError` says what to write."""
     if isinstance(value, Adjacency):
         return value
     if isinstance(value, str) and value in NAMED:

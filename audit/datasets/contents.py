@@ -17,31 +17,22 @@ import marshal
 import math
 import pathlib
 import struct
-from collections import ChainMap, Counter, UserDict
-from collections.abc import Iterator, Mapping
+from collections import ChainMap, Counter, UserDict, UserList
+from collections.abc import Iterator
 from dataclasses import dataclass, is_dataclass, replace
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from itertools import chain
 from operator import itemgetter
-from types import MappingProxyType
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from ..events.named_parts import EXACT, SEQUENCES, STATED, column_of, is_tensor, marks_of_tensor, numpy_of, outcome_key
-from .rows import (
-    PLAIN,
-    collected,
-    columns_by_name,
-    is_frame_of_columns,
-    is_graph,
-    is_of_pandas,
-    parts_of_graph,
-    parts_of_pandas,
-)
+from ..events.kinds import Opened, opened, shows_all
+from ..events.named_parts import EXACT, STATED, outcome_key
+from .rows import PLAIN
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -49,10 +40,7 @@ _DEEPEST = 60  # levels of nested objects that are read
 _IDENTITY: Any = object.__eq__
 _LEAVES = (complex, Decimal, Fraction, date, time, timedelta)  # equal ones may show other digits, zeros or time zones
 _WITH_A_VALUE = (int, float, str, bytes)  # plus any attributes
-_ORDERED: tuple[Any, ...] = (*SEQUENCES, bytearray)
-_BUILTIN = frozenset(  # which hold nothing beside what they show
-    {*_ORDERED, dict, set, frozenset, np.ndarray, np.ma.MaskedArray, UserDict, ChainMap, MappingProxyType}
-)
+_WITH_DATA = frozenset({UserList, UserDict, ChainMap})  # whose attributes hold what is in them
 _SHOWN = STATED - PLAIN - {float} | {datetime, pathlib.PosixPath}  # whose repr shows all
 _OF_PANDAS = frozenset({"NAType", "NaTType", "Timestamp", "Timedelta"})  # immutable items of its columns
 _NUMBERS_AND_PLAIN = PLAIN | {float}
@@ -142,61 +130,48 @@ class _Reader:
             return kind, value.as_tuple().exponent if kind is Decimal else None
         if kind in _SHOWN:
             return kind, repr(value)
-        if isinstance(value, np.generic):
-            return kind, self._of_array(np.asarray(value), depth)
         if isinstance(value, (type, enum.Enum)):
             return _Itself(value)
         if depth > _DEEPEST:
             return self._itself(value)
-        for read in (self._of_array, self._of_collection):
-            content = read(value, depth)
-            if content is not None:
-                return kind, content, None if kind in _BUILTIN else self._of_attributes(value, depth)
-        table = self._of_table(collected(value), depth)
-        if table is None:
+        found = opened(value)
+        is_object = found.kind == "graph" or (found.kind == "arraylike" and not hasattr(value, "to_numpy"))
+        if found.kind in ("other", "wrapper") or (self.is_strict and is_object):
             return kind, self._of_object(value, depth)
-        has_more = self.is_strict and not hasattr(value, "to_numpy")
-        return kind, table, self._of_attributes(value, depth) if has_more else None
+        content = self._of_parts(found, depth)
+        if found.kind == "arraylike" and self.whole and not self.is_strict:  # which may hold more than numpy reads
+            content = content, _Itself(value)
+        is_table = found.kind in ("table", "column", "arraylike")  # whose attributes are internal
+        is_all = is_table or kind in _WITH_DATA or shows_all(kind, found.kind)
+        has_more = not is_all or (self.is_strict and found.kind == "tensor")
+        return kind, content, self._of_attributes(value, depth) if has_more else None
 
-    def _label(self, value: Any, depth: int) -> Any:
-        """Read a name, or a place, whose numbers belong to the form."""
-        return replace(self, numbers=None).content(value, depth + 1)
+    def _of_parts(self, found: Opened, depth: int) -> Any:
+        kind, label, names, parts = found
+        if kind == "array":
+            if self.numbers is None or parts.dtype.kind not in "iufc":
+                return label, _digest(parts)
+            for part in (parts.real, parts.imag) if parts.dtype.kind == "c" else (parts,):
+                self.numbers.extend(part.reshape(-1).tolist())
+            return label
+        if kind == "bytes" and self.numbers is not None:
+            return self._of_items([*label[0]], depth)
+        if kind == "set":
+            zeros = frozenset(repr(each) for each in parts if isinstance(each, (float, np.floating)) and each == 0.0)
+            return frozenset(parts), Counter(map(type, parts)), zeros
+        if kind == "mapping":
+            order = self._label(names, depth) if self.whole else None
+            return order, label, {key: self.content(part, depth + 1) for key, part in zip(names, parts, strict=True)}
+        return label, self._label(names, depth) if names else None, self._of_items(parts, depth)
+
+    def _label(self, names: Any, depth: int) -> Any:
+        """Read names, whose numbers belong to the form."""
+        return replace(self, numbers=None).content(list(names), depth + 1)
 
     def _itself(self, value: Any) -> _Itself:
         if self.is_strict:
             raise TypeError(f"a {type(value).__name__} equals nothing but itself")
         return _Itself(value)
-
-    def _of_array(self, value: Any, depth: int) -> Any:
-        if isinstance(value, np.ma.MaskedArray):
-            parts = np.asarray(value.data), np.ma.getmaskarray(value)
-            return *(self._of_array(part, depth) for part in parts), repr(value.fill_value)
-        if not isinstance(value, np.ndarray):
-            return None
-        if value.dtype.names is not None:
-            return value.dtype, [self._of_array(value[name], depth) for name in value.dtype.names]
-        if value.dtype.hasobject:
-            return value.shape, value.dtype, self._of_items(value.ravel().tolist(), depth)
-        if self.numbers is None or value.dtype.kind not in "iufc":
-            return value.shape, value.dtype, _digest(value)
-        for part in (value.real, value.imag) if value.dtype.kind == "c" else (value,):
-            self.numbers.extend(part.reshape(-1).tolist())
-        return value.shape, value.dtype
-
-    def _of_collection(self, value: Any, depth: int) -> Any:
-        if isinstance(value, _ORDERED):
-            beside = getattr(value, "typecode", None), getattr(value, "maxlen", None)
-            return *beside, self._of_items(list(value), depth)
-        if isinstance(value, Mapping):
-            order = self._label(list(value), depth) if self.whole else None
-            factory = getattr(getattr(value, "default_factory", None), "__qualname__", None)
-            return order, factory, {key: self.content(held, depth + 1) for key, held in value.items()}
-        if isinstance(value, (set, frozenset)):
-            zeros = frozenset(repr(each) for each in value if isinstance(each, (float, np.floating)) and each == 0.0)
-            return frozenset(value), Counter(map(type, value)), zeros
-        if isinstance(value, slice):
-            return self._label(list(value.__reduce__()[1]), depth)
-        return None
 
     def _of_items(self, items: list[Any], depth: int) -> Any:
         kinds = set(map(type, items))
@@ -224,27 +199,6 @@ class _Reader:
                 values = list(held) if len(first) == 1 else list(chain.from_iterable(held))
                 return order, sorted(first), len(rows), self._of_items(values, depth + 1)
         return None
-
-    def _of_table(self, value: Any, depth: int) -> Any:
-        """Read frames, columns and graphs through their public interface, because their internals may be rearranged."""
-        labels: list[Any] = []
-        values: list[Any] = []
-        if is_graph(value) and not self.is_strict:  # else it may have attributes beside what is read
-            labels = parts_of_graph(value)
-        elif hasattr(value, "iloc") or (is_of_pandas(value) and hasattr(value, "names")):
-            labels, values = parts_of_pandas(value)
-        elif is_frame_of_columns(value) or hasattr(value, "null_count"):
-            columns = (columns_by_name(value) or {}).values() if is_frame_of_columns(value) else [value]
-            labels = [(column.name, str(column.dtype)) for column in columns]
-            values = [column_of(column) for column in columns]
-        elif is_tensor(value):
-            labels, values = marks_of_tensor(value), [numpy_of(value)]
-        elif hasattr(value, "__array__") and (hasattr(value, "to_numpy") or not self.is_strict):
-            labels, values = [getattr(value, "name", None), str(getattr(value, "dtype", ""))], [np.asarray(value)]
-            labels += [_Itself(value)] if self.whole and not self.is_strict else []
-        else:
-            return None
-        return self._label(labels, depth), [self.content(part, depth + 1) for part in values]
 
     def _of_object(self, value: Any, depth: int) -> Any:
         """Read an object by its attributes; an object without attributes by its equality or its identity."""

@@ -13,8 +13,9 @@ from typing import Any, Final
 import numpy as np
 
 from ..errors import DatasetError
+from ..events.kinds import column_of, is_column, is_tensor
 from ..events.leaves import stated_number
-from ..events.named_parts import column_of, columns_of_table, is_column, is_default, is_tensor, label_text, printed
+from ..events.named_parts import columns_of_table, is_default, label_text, printed
 from ..printing import counted
 from .contents import hold_the_same
 from .rows import (
@@ -35,13 +36,7 @@ _MOST_ROWS = 60  # of a data frame, as pandas prints
 
 
 def summarise(dataset: Any) -> str:
-    """Return one line with the type and size of a dataset, without its contents.
-
-    >>> summarise(np.ones((3, 2)))
-    'array of shape (3, 2), float64'
-    >>> summarise([1, 2, 3]), summarise(2.5)
-    ('list of 3', 'a single float')
-    """
+    """Return one line with the type and size of a dataset, without its contents."""
     if isinstance(dataset, np.ndarray):
         return f"array of shape {dataset.shape}, {dataset.dtype}"
     if dataset is None or isinstance(dataset, (bool, int, float, np.generic)):
@@ -67,13 +62,7 @@ def summarise(dataset: Any) -> str:
 
 
 def contents_in_words(dataset: Any) -> str:
-    """Return the contents of a dataset: of a data frame as CSV with a line of names, of others as Python on one line.
-
-    Examples
-    --------
-    >>> contents_in_words(np.ones((2, 2)))
-    'np.full((2, 2), 1.0)'
-    """
+    """Return the contents of a dataset: of a data frame as CSV with names on top, of others as Python on one line."""
     if not (is_frame(dataset) or is_frame_of_columns(dataset)):
         values = column_of(dataset).tolist() if is_column(dataset) else dataset
         return as_code(values) or " ".join(printed(values).split())
@@ -94,13 +83,6 @@ def as_code(dataset: Any) -> str | None:
     """Return a Python expression that makes the dataset, or None if none does; repeated values are products.
 
     The expression assumes the usual abbreviations of numpy, pandas and networkx.
-
-    Examples
-    --------
-    >>> as_code(["b"] * 12 + ["a"]), as_code(np.ones(3)), as_code({"age": (float("nan"),)})
-    ("['b'] * 12 + ['a']", 'np.full(3, 1.0)', "{'age': (float('nan'),)}")
-    >>> as_code(object()) is None
-    True
     """
     try:
         return _code(dataset)
@@ -171,13 +153,7 @@ def difference(x: Any, y: Any, tables: bool | None = None) -> str:
 
 
 def difference_and_rows(x: Any, y: Any, tables: bool | None = None) -> tuple[str, int | None]:
-    """Describe the difference, and count the rows to add, remove or replace; None if the datasets have no rows.
-
-    >>> difference_and_rows([1, 2, 3], [1, 4])
-    ('2 rows only in x, 1 only in y', 2)
-    >>> difference_and_rows(1.0, 2.0)
-    ('the values differ by 1', None)
-    """
+    """Describe the difference, and count the rows to add, remove or replace; None if the datasets have no rows."""
     if is_graph(x) and is_graph(y):
         try:
             parts = ((nodes_of(x), nodes_of(y)), (edges_of(x), edges_of(y)))
@@ -232,13 +208,7 @@ def edges_of(graph: Any) -> Counter[Any]:
 
 
 def notes_on_texts(x: Any, y: Any) -> tuple[str, ...]:
-    """Return a note if the datasets are texts of numbers, which may come from a JSON file or a command line.
-
-    >>> notes_on_texts(["1", "2"], ["1"])
-    ("the datasets hold texts of numbers, such as '1'; pass numbers if the values are meant",)
-    >>> notes_on_texts([1, 2], [1]), notes_on_texts(["a"], [])
-    ((), ())
-    """
+    """Return a note if the datasets are texts of numbers, which may come from a JSON file or a command line."""
     if isinstance(x, str) and isinstance(y, str) and _FILE.search(x) and _FILE.search(y):
         return (f"the datasets are the texts {x!r:.60} and {y!r:.60}, not the contents of files; read the files first",)
     listed = [[dataset] if isinstance(dataset, str) else dataset for dataset in (x, y) if not is_empty(dataset)]
@@ -252,17 +222,10 @@ def notes_on_texts(x: Any, y: Any) -> tuple[str, ...]:
 
 
 def number_text(values: Iterable[Any]) -> str | None:
-    """Return the first value if all of the first values are texts of finite numbers; None if not.
-
-    >>> number_text(["1.5", " 2"]), number_text(["1.5", "x"]), number_text([1.5]), number_text([])
-    ('1.5', None, None, None)
-    """
+    """Return the first value if all of the first values are texts of finite numbers; None if not."""
     found = list(islice(values, _LOOKED_AT))
-    return (
-        found[0]
-        if found and all(isinstance(value, str) and stated_number(value) is not None for value in found)
-        else None
-    )
+    are_texts = all(isinstance(value, str) and stated_number(value) is not None for value in found)
+    return found[0] if found and are_texts else None
 
 
 def refuse_iterator(dataset: Any, name: str) -> None:

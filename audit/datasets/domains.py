@@ -214,11 +214,7 @@ class Rows(Domain):
             object.__setattr__(
                 self, name, tuple(end) if isinstance(end, (list, np.ndarray)) and not is_single(end) else end
             )
-        if self.size is not None:
-            check_whole("size", self.size, "rows")
-            for name in ("least", "most"):
-                object.__setattr__(self, name, self.size)
-        check_numbers_of_rows(self.least, self.most)
+        take_size(self)
         if self.rows_per_user is not None:
             check_whole("rows_per_user", self.rows_per_user, "rows")
         check_fields(self, DatasetError)
@@ -349,15 +345,20 @@ def check_whole(name: str, value: Any, what: str, note: str = "", *, least: int 
         )
 
 
-def check_numbers_of_rows(least: Any, most: Any) -> None:
-    """Raise a `DatasetError` unless these are whole numbers of rows in order."""
-    check_whole("most", most, "rows")
-    check_whole("least", least, "rows", least=0)
-    if least > most:
+def take_size(domain: Any) -> None:
+    """Set the numbers of rows to the size, if there is one; raise a `DatasetError` unless they are in order."""
+    if domain.size is not None:
+        check_whole("size", domain.size, "rows")
+        object.__setattr__(domain, "least", domain.size)
+        object.__setattr__(domain, "most", domain.size)
+    check_whole("most", domain.most, "rows")
+    check_whole("least", domain.least, "rows", least=0)
+    if domain.least > domain.most:
         raise DatasetError(
-            f"least={least} rows are more than most={most}; use a larger most, or size= for a fixed number.",
-            least=least,
-            most=most,
+            f"least={domain.least} rows are more than most={domain.most}; use a larger most, or size= for a fixed "
+            "number.",
+            least=domain.least,
+            most=domain.most,
         )
 
 

@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import DatasetError
-from ..events.named_parts import SEQUENCES, column_of, entries_of, is_foreign_array, numpy_of, outcome_key
-from ..events.records import common
+from ..events.kinds import column_of, is_foreign_array, kind_of, numpy_of
+from ..events.named_parts import entries_of, outcome_key
+from ..events.plain_outputs import common
 
 _BY_VALUE = "biufmMSU"  # kinds of arrays whose elements numpy compares by value
 PLAIN = frozenset({int, bool, str, bytes, type(None)})
@@ -48,13 +49,7 @@ def row_keys(dataset: Any) -> list[Any]:
 
 def is_graph(dataset: Any) -> bool:
     """Return whether the dataset is a graph of networkx or similar, without importing networkx."""
-    return hasattr(dataset, "number_of_nodes") and hasattr(dataset, "number_of_edges")
-
-
-def parts_of_graph(graph: Any) -> list[Any]:
-    """Return the nodes, edges and attributes of a graph."""
-    edges = graph.edges(data=True, keys=True) if graph.is_multigraph() else graph.edges(data=True)
-    return [list(graph.nodes(data=True)), list(edges), getattr(graph, "graph", None)]
+    return kind_of(dataset) == "graph"
 
 
 def columns_by_name(dataset: Any) -> dict[Any, Any] | None:
@@ -63,13 +58,6 @@ def columns_by_name(dataset: Any) -> dict[Any, Any] | None:
     A tuple of arrays or frames, and perhaps lists, of one length is a table, such as features and labels; its columns
     are numbered. A list of arrays holds a row in each array, as does a tuple of arrays of other lengths. A column may
     hold vectors, but not in a dictionary of one entry, which is a matrix with a name.
-
-    >>> columns_by_name({"age": [31, 57], "sex": ["f", "m"]})
-    {'age': [31, 57], 'sex': ['f', 'm']}
-    >>> columns_by_name((np.eye(2), [0, 1])).keys(), columns_by_name([np.eye(2), np.eye(2)])
-    (dict_keys([0, 1]), None)
-    >>> columns_by_name({"cats": 5}) is None
-    True
     """
     if is_frame_of_columns(dataset):
         return {name: dataset.to_series(place) for place, name in enumerate(dataset.columns)}
@@ -84,8 +72,7 @@ def columns_by_name(dataset: Any) -> dict[Any, Any] | None:
 
 def collected(dataset: Any) -> Any:
     """Return a lazy frame of polars as a frame, and any other dataset as it is."""
-    kind = type(dataset)
-    return dataset.collect() if hasattr(kind, "collect") and hasattr(kind, "collect_schema") else dataset
+    return dataset.collect() if kind_of(dataset) == "lazy table" else dataset
 
 
 def is_frame_of_columns(dataset: Any) -> bool:
@@ -95,11 +82,7 @@ def is_frame_of_columns(dataset: Any) -> bool:
 
 
 def rows_by_name(dataset: Any) -> list[dict[Any, Any]] | None:
-    """Return the rows of a dataset that is stored by column, as dictionaries; None for any other dataset.
-
-    >>> rows_by_name({"age": [31, 57], "sex": ["f", "m"]})
-    [{'age': 31, 'sex': 'f'}, {'age': 57, 'sex': 'm'}]
-    """
+    """Return the rows of a dataset that is stored by column, as dictionaries; None for any other dataset."""
     columns = columns_by_name(dataset)
     if columns is None:
         return None
@@ -126,30 +109,32 @@ def is_column_of_rows(value: Any) -> bool:
 
 
 def rows_apart(x: Any, y: Any) -> tuple[int, int]:
-    """Return the number of rows that are only in x, and only in y, as multisets.
-
-    >>> rows_apart([1, 2, 2], [2, 3])
-    (2, 1)
-    """
+    """Return the number of rows that are only in x, and only in y, as multisets."""
     only_x, only_y = rows_only(x, y)
     return only_x.total(), only_y.total()
 
 
 def rows_only(x: Any, y: Any) -> tuple[Counter[Any], Counter[Any]]:
-    """Return the multisets of the rows that are only in x, and only in y.
+    """Return the multisets of the rows that are only in x, and only in y."""
+    x, y = rows_between(x, y, rows_of)
+    return x - y, y - x
+
+
+def rows_between(x: Any, y: Any, read: Callable[[Any], Any]) -> tuple[Any, Any]:
+    """Return what is read of the rows of both datasets, without common ones at the head and at the tail.
 
     Rows that are the same object in both datasets are not inspected. Datasets without comparable rows raise a
     `DatasetError`.
     """
-    x, y = rows_between(x, y, rows_of)
-    x.subtract(y)
-    return +x, -x
-
-
-def rows_between(x: Any, y: Any, read: Callable[[Any], Any]) -> tuple[Any, Any]:
-    """Return what is read of the rows of both datasets, without common ones at the head and at the tail."""
     try:
-        x, y = without_common_ends(*_in_one_order(*map(as_rows, _where_columns_differ(x, y))))
+        a, b = columns_by_name(x), columns_by_name(y)
+        if a is None or b is None or a.keys() != b.keys():
+            x, y = without_common_ends(*_in_one_order(as_rows(x), as_rows(y)))
+        else:
+            tables = [{name: c if is_frame(c) else as_numpy(c) for name, c in each.items()} for each in (a, b)]
+            pairs = [_columns(*(table[name] for table in tables)) or [((), ())] for name in a]
+            head, tail = _common_ends([pair for column in pairs for pair in column])
+            x, y = ({name: _between(column, head, tail) for name, column in table.items()} for table in tables)
         return read(x), read(y)
     except DatasetError:
         raise
@@ -165,11 +150,6 @@ def tables_of(x: Any, y: Any, declared: bool | None = None) -> dict[Any, tuple[A
 
     By default a dictionary holds several tables if all are data frames or lists of dictionaries. Those in a dictionary
     of other lists or arrays may be its columns, so the caller has to declare them.
-
-    >>> tables_of({"a": [{"n": 1}], "b": []}, {"a": [], "b": []})
-    {'a': ([{'n': 1}], []), 'b': ([], [])}
-    >>> tables_of({"a": [1], "b": [2]}, {"a": [1], "b": [2]}).keys()
-    dict_keys([None])
     """
     odd = next((type(each).__name__ for each in (x, y) if not isinstance(each, dict)), "")
     if not odd and declared is None:
@@ -190,19 +170,6 @@ def _is_table(value: Any) -> bool | None:
     if isinstance(value, list):
         return all(isinstance(row, dict) for row in value) if value else None
     return is_frame(value) or is_frame_of_columns(value)
-
-
-def _where_columns_differ(x: Any, y: Any) -> tuple[Any, Any]:
-    """Return two datasets of the same columns without their common rows at the head and at the tail."""
-    a, b = columns_by_name(x), columns_by_name(y)
-    if a is None or b is None or a.keys() != b.keys():
-        return x, y
-    tables = [{name: held if is_frame(held) else as_numpy(held) for name, held in each.items()} for each in (a, b)]
-    head, tail = _common_ends(
-        [pair for name in a for pair in _columns(*(table[name] for table in tables)) or [((), ())]]
-    )
-    x, y = ({name: _between(held, head, tail) for name, held in table.items()} for table in tables)
-    return x, y
 
 
 def _in_one_order(x: Any, y: Any) -> tuple[Any, Any]:
@@ -313,10 +280,11 @@ def row_key(row: Any) -> Any:
         row = row.tolist()
     elif isinstance(row, (np.generic, bytearray)):
         row = common(row)
-    if isinstance(row, SEQUENCES):
-        return tuple(map(row_key, row))
-    if isinstance(row, (set, frozenset)):
-        return frozenset(map(row_key, row))
+    match kind_of(row):
+        case "sequence":
+            return tuple(map(row_key, row))
+        case "set":
+            return frozenset(map(row_key, row))
     if (entries := row.items() if kind is dict else entries_of(row)) is not None:
         return dict, frozenset((key, row_key(part)) for key, part in entries)
     try:
@@ -339,29 +307,6 @@ def _columns(x: Any, y: Any) -> list[tuple[Any, Any]]:
         pairs = ((x.iloc[:, i], y.iloc[:, i]) for i in range(len(x.columns)))
         return [(a.to_numpy(), b.to_numpy()) if _is_by_value(a, b) else (a.tolist(), b.tolist()) for a, b in pairs]
     return [(x, y)] if type(x) in (list, tuple) and type(y) in (list, tuple) else []
-
-
-def is_of_pandas(value: Any) -> bool:
-    """Return whether the value is a pandas frame, column or index."""
-    return _is_defined_by_pandas(value) and (is_frame(value) or (hasattr(value, "dtype") and hasattr(value, "tolist")))
-
-
-def parts_of_pandas(value: Any) -> tuple[list[Any], list[Any]]:
-    """Return the labels and the values that define a pandas frame, column or index, without cached results."""
-    if is_frame(value):
-        columns = [parts_of_pandas(value.iloc[:, place]) for place in range(len(value.columns))]
-        labels = [value.columns, value.index, dict(value.attrs), [of_column for of_column, _ in columns]]
-        return labels, [part for _, values in columns for part in values]
-    if isinstance(value.dtype, np.dtype) and value.dtype.kind in "biufcmM":
-        values: Any = np.asarray(value)
-    elif hasattr(value.dtype, "tz"):  # the zone is in the name of the type
-        values = value.to_numpy(f"datetime64[{value.dtype.unit}]", copy=True)  # a view is not seen to change
-    else:  # pandas.NA is equal to nothing
-        values = [("NA",) if type(item).__name__ == "NAType" else item for item in value.tolist()]
-    categories = getattr(value.dtype, "categories", None)
-    kinds = [type(value).__name__, str(value.dtype), None if categories is None else list(categories)]
-    beside = [list(value.names)] if hasattr(value, "names") else [value.name, value.index, dict(value.attrs)]
-    return [*kinds, *beside], [values]
 
 
 def _is_defined_by_pandas(value: Any) -> bool:

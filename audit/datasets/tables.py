@@ -20,7 +20,7 @@ from ..extras import require
 from ..known_options import with_known_options
 from ..options import check_fields, in_a_tuple
 from ..printing import shorten
-from .domains import ODD, Domain, Rows, check_numbers_of_rows, check_range, check_whole, in_order
+from .domains import ODD, Domain, Rows, check_range, check_whole, in_order, take_size
 from .rows import as_list, columns_by_name, is_frame, is_missing
 
 Codes: TypeAlias = npt.NDArray[np.int64]
@@ -179,39 +179,36 @@ def table_features(
 'age: missing': 0.0, 'age: min': 31.0, 'age: max': 120.0}
     """
     declared = dict(declared_columns(columns))
-    n_rows, found, others = _columns_of(table, tuple(declared))
-    features = {"rows": float(n_rows), "other columns": float(others)}
-    codes: dict[str, Codes | None] = {}
+    n_rows, found = _columns_of(table, tuple(declared))
+    features = {"rows": float(n_rows), "other columns": float(len(found.keys() - declared.keys()))}
+    codes = {name: column.codes(found[name]) for name, column in declared.items() if name in found}
     for name, column in declared.items():
-        cells = found.get(name)
-        codes[name] = None if cells is None else column.codes(cells)
-        features |= _of_one_column(name, column, cells, codes[name])
+        words = [f"{name}: {label}" for label in (*_labels(column), *_REST)]
+        found_codes = codes.get(name)
+        if found_codes is not None:  # other and missing values come after the declared cells
+            found_codes = np.where(found_codes < 0, len(column.cells) - 1 - found_codes, found_codes)
+        features |= _counts(words, found_codes)
+        if isinstance(column, NumericColumn):
+            values = numbers_of(found.get(name, ()))
+            values = values[~np.isnan(values)] + 0.0  # of the zeros, the one that rows put first would be the least
+            for word, ends in (("min", values.min), ("max", values.max)):
+                features[f"{name}: {word}"] = float(ends()) if len(values) else math.nan
     for (a, one), (b, other) in itertools.combinations(declared.items(), 2) if pairs else ():
         words = [f"{a} {cell} and {b} {cell_b}" for cell in one.cells for cell_b in other.cells]
-        counts, (left, right) = [math.nan] * len(words), (codes[a], codes[b])
-        if left is not None and right is not None:
-            both = (left >= 0) & (right >= 0)
-            counts = (
-                np.bincount(left[both] * len(other.cells) + right[both], minlength=len(words)).astype(float).tolist()
-            )
-        features |= dict(zip(words, counts, strict=True))
+        both = None
+        if a in codes and b in codes:
+            are_declared = (codes[a] >= 0) & (codes[b] >= 0)
+            both = np.where(are_declared, codes[a] * len(other.cells) + codes[b], _OTHER)
+        features |= _counts(words, both)
     return features
 
 
-def _of_one_column(name: str, column: Column, cells: Sequence[Any] | None, codes: Codes | None) -> dict[str, float]:
-    words = [f"{name}: {label}" for label in [*_labels(column), *_REST]]
-    if cells is None or codes is None:
-        counts = [math.nan] * len(words)
-    else:
-        declared = np.bincount(codes[codes >= 0], minlength=len(column.cells)).astype(np.float64)
-        counts = [*declared.tolist(), *(float(np.count_nonzero(codes == code)) for code in (_OTHER, _MISSING))]
-    features = dict(zip(words, counts, strict=True))
-    if isinstance(column, NumericColumn):
-        values = np.zeros(0) if cells is None else numbers_of(cells)
-        values = values[~np.isnan(values)] + 0.0  # of the zeros, the one that rows put first would be the least
-        for word, ends in (("min", values.min), ("max", values.max)):
-            features[f"{name}: {word}"] = float(ends()) if len(values) else math.nan
-    return features
+def _counts(words: list[str], codes: Codes | None) -> dict[str, float]:
+    """Return how often each code from 0 on occurs, by its name; NaN for a column that the table lacks."""
+    if codes is None:
+        return dict.fromkeys(words, math.nan)
+    counts = np.bincount(codes[codes >= 0], minlength=len(words)).astype(np.float64)
+    return dict(zip(words, counts.tolist(), strict=True))
 
 
 def _labels(column: Column) -> list[str]:
@@ -223,27 +220,22 @@ def _labels(column: Column) -> list[str]:
     ]
 
 
-def _columns_of(table: Any, names: tuple[str, ...]) -> tuple[int, dict[str, list[Any]], int]:
-    """Return the number of rows, the declared columns, and the number of columns that are not declared."""
+def _columns_of(table: Any, names: tuple[str, ...]) -> tuple[int, dict[Any, list[Any]]]:
+    """Return the number of rows, and the columns by name, or by place beyond these names."""
     if is_frame(table):
-        by_name = {name: table.iloc[:, place].tolist() for place, name in enumerate(table.columns)}
-        return len(table), {name: by_name[name] for name in names if name in by_name}, len(set(by_name) - set(names))
+        return len(table), {name: table.iloc[:, place].tolist() for place, name in enumerate(table.columns)}
     by_column = None if isinstance(table, tuple) else columns_by_name(table)
     if by_column is not None:
         lists = {name: as_list(column) for name, column in by_column.items()}
-        length = len(next(iter(lists.values())))
-        return length, {name: lists[name] for name in names if name in lists}, len(set(lists) - set(names))
+        return len(next(iter(lists.values()))), lists
     rows = table.tolist() if isinstance(table, np.ndarray) else table
     if isinstance(rows, list | tuple) and all(isinstance(row, Mapping) for row in rows):
-        keys = set().union(*rows)
-        present = {name: [row.get(name) for row in rows] for name in names if name in keys or not rows}
-        return len(rows), present, len(keys - set(names))
-    if isinstance(rows, list | tuple) and all(isinstance(row, list | tuple) for row in rows):
-        widths = {len(row) for row in rows}
-        if len(widths) <= 1:
-            width = next(iter(widths), len(names))
-            cells = {name: [row[place] for row in rows] for place, name in enumerate(names[:width])}
-            return len(rows), cells, max(width - len(names), 0)
+        keys = set().union(*rows) if rows else names
+        return len(rows), {name: [row.get(name) for row in rows] for name in keys}
+    is_of_rows = isinstance(rows, list | tuple) and all(isinstance(row, list | tuple) for row in rows)
+    if is_of_rows and len({len(row) for row in rows}) == 1:
+        labels = itertools.chain(names, itertools.count())
+        return len(rows), dict(zip(labels, map(list, zip(*rows, strict=True)), strict=False))
     raise MechanismError(
         f"an output of type {type(table).__name__} is not a table; return a data frame, a dict of columns of equal "
         "length, a list of dicts, or a list of tuples of equal length.",
@@ -326,37 +318,21 @@ class Tables(Domain):
     1.0
     """
 
-    columns: tuple[tuple[str, Column], ...]
+    columns: Mapping[str, Column] = field(compare=False)
     most: int = 5
     least: int = 0
     size: int | None = None
     form: Form = "frame"
     outside: tuple[Oddity, ...] = ("beyond", "new", "missing")
+    _pairs: tuple[tuple[str, Column], ...] = field(init=False, repr=False)  # in order, and hashed, as no dictionary is
     _corners: tuple[Row, ...] = field(init=False, repr=False, compare=False)
-    numbers: tuple[float, ...] = field(init=False, repr=False, compare=False)
+    numbers: tuple[float, ...] = field(default=(), init=False, repr=False, compare=False)
 
-    def __init__(
-        self,
-        columns: Mapping[str, Column] | Iterable[tuple[str, Column]],
-        most: int = 5,
-        least: int = 0,
-        size: int | None = None,
-        form: Form = "frame",
-        outside: Iterable[Oddity] = ("beyond", "new", "missing"),
-    ) -> None:
-        pairs = declared_columns(columns)
-        for name, value in (
-            ("columns", pairs),
-            ("most", most if size is None else size),
-            ("least", least if size is None else size),
-            ("size", size),
-            ("form", form),
-            ("outside", in_order("outside", outside)),
-        ):
-            object.__setattr__(self, name, value)
-        if self.size is not None:
-            check_whole("size", self.size, "rows")
-        check_numbers_of_rows(self.least, self.most)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_pairs", declared_columns(self.columns))
+        object.__setattr__(self, "columns", dict(self._pairs))
+        object.__setattr__(self, "outside", in_order("outside", self.outside))
+        take_size(self)
         if not isinstance(self.form, str) or self.form not in get_args(Form):
             raise DatasetError(
                 f'form={shorten(self.form)} is unknown; use "frame", "columns", "rows" or "tuples".', form=self.form
@@ -367,7 +343,6 @@ class Tables(Domain):
                 f'outside={shorten(unknown[0])} is unknown; use "beyond" (numbers), "new" (categories) or "missing".',
                 outside=self.outside,
             )
-        object.__setattr__(self, "numbers", ())
         object.__setattr__(self, "_corners", tuple(self._rows_at_corners()))
 
     @property
@@ -383,7 +358,7 @@ class Tables(Domain):
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the columns."""
-        return tuple(name for name, _ in self.columns)
+        return tuple(self.columns)
 
     @property
     def usual(self) -> tuple[Row, Row]:
@@ -395,40 +370,34 @@ class Tables(Domain):
         return self._corners
 
     def _rows_at_corners(self) -> Iterable[Row]:
-        columns = [column for _, column in self.columns]
-        low, high = tuple(column.ends[0] for column in columns), tuple(column.ends[1] for column in columns)
+        low, high = (tuple(column.ends[end] for column in self.columns.values()) for end in (0, 1))
         rows: list[Row] = [low, high]
         for odd in (self._far, self._missing):
-            cells = [odd(column) for column in columns]
-            rows.append(tuple(usual if cell is _NONE else cell for usual, cell in zip(low, cells, strict=True)))
-            for place, cell in enumerate(cells):
-                if cell is not _NONE:
-                    rows.append((*low[:place], cell, *low[place + 1 :]))
+            cells = [next(iter(odd(column)), column.ends[0]) for column in self.columns.values()]
+            rows.append(tuple(cells))
+            rows += [(*low[:place], cell, *low[place + 1 :]) for place, cell in enumerate(cells)]
         return {repr(row): row for row in rows}.values()
 
-    def _far(self, column: Column) -> Any:
-        """A value outside the declaration of the column, or `_NONE` where the domain has none."""
+    def _far(self, column: Column) -> tuple[Any, ...]:
+        """A value outside the declaration of the column, if the domain has one."""
         if isinstance(column, NumericColumn):
             far = column.high + _FAR * (column.high - column.low)
-            return (math.ceil(far) if column.integer else far) if "beyond" in self.outside else _NONE
-        if "new" not in self.outside:
-            return _NONE
+            return (math.ceil(far) if column.integer else far,) if "beyond" in self.outside else ()
         are_numbers = all(isinstance(value, numbers.Real) for value in column.values)
-        return max(column.values) + 1 if are_numbers else _NEW
+        return (max(column.values) + 1 if are_numbers else _NEW,) if "new" in self.outside else ()
 
-    def _missing(self, column: Column) -> Any:
-        return None if "missing" in self.outside else _NONE
+    def _missing(self, column: Column) -> tuple[None, ...]:
+        return (None,) if "missing" in self.outside else ()
 
     @property
     def columns_of_floats(self) -> tuple[NumericColumn, ...]:
         """The columns of numbers that need not be whole."""
-        return tuple(each for _, each in self.columns if isinstance(each, NumericColumn) and not each.integer)
+        return tuple(each for each in self.columns.values() if isinstance(each, NumericColumn) and not each.integer)
 
     def row_of(self, number: float) -> Row:
         """Return a usual row with this number in all columns of numbers that need not be whole."""
         floats = self.columns_of_floats
-        low = zip(self.columns, self._corners[0], strict=True)
-        return tuple(number if column in floats else cell for (_, column), cell in low)
+        return tuple(number if column in floats else column.ends[0] for column in self.columns.values())
 
     def with_numbers(self, numbers: tuple[float, ...]) -> Tables:
         """Return the domain in which rows may also hold these numbers, such as NaN."""
@@ -444,10 +413,10 @@ class Tables(Domain):
 
     def draw(self, rng: np.random.Generator) -> Row:
         """Draw a row: cells at an end or inside the declared values, and some outside them."""
-        return tuple(self._cell(column, rng) for _, column in self.columns)
+        return tuple(self._cell(column, rng) for column in self.columns.values())
 
     def _cell(self, column: Column, rng: np.random.Generator) -> Any:
-        odd = [cell for cell in (self._far(column), self._missing(column)) if cell is not _NONE]
+        odd = [*self._far(column), *self._missing(column)]
         odd += self.numbers if column in self.columns_of_floats else ()
         if odd and rng.random() < ODD:
             return odd[int(rng.integers(len(odd)))]
@@ -474,7 +443,7 @@ class Tables(Domain):
         import pandas as pd
 
         return pd.DataFrame(
-            {name: pd.Series(cells[name], dtype=_dtype(column, cells[name])) for name, column in self.columns}
+            {name: pd.Series(cells[name], dtype=_dtype(column, cells[name])) for name, column in self.columns.items()}
         )
 
     def features(self, table: Any) -> dict[str, float]:
@@ -566,9 +535,6 @@ class Queries(Domain):
     def lists_values(self) -> bool:
         """Whether the data consist of values that the caller listed."""
         return self.data.lists_values
-
-
-_NONE: Any = object()
 
 
 def _dtype(column: Column, cells: Sequence[Any]) -> str:

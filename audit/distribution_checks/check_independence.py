@@ -59,11 +59,10 @@ def check_independence(
     For each pair the check computes Spearman's correlations of the values, of their distances from the median, and of
     values with distances, so that it detects noise with only a fresh sign. Ties are broken at random. Under
     independence the ranks of one number are then in random order given the ranks of the other, and the correlation r
-    has the same distribution for all mechanisms. The threshold is that of the normal distribution for r√(n − 1). It is
-    conservative beyond 2.4 standard deviations, where the distribution of r has lighter tails (enumerated up to n = 9,
-    simulated beyond). The kinds of pairs share alpha equally, and so do the pairs of a kind. The result reports the
-    largest correlation of each kind. Its interval is the correlation ∓ the threshold; it holds under independence and
-    serves to refute it.
+    has the same distribution for all mechanisms. The threshold is that of the normal distribution for r√(n − 1), which
+    is conservative beyond 2.4 standard deviations. The kinds of pairs share alpha equally, and so do the pairs of a
+    kind. The result reports the largest correlation of each kind. Its interval is the correlation ∓ the threshold; it
+    holds under independence and serves to refute it.
 
     Parameters
     ----------
@@ -75,16 +74,8 @@ def check_independence(
         At least 40. Correlations of about 5/√runs or more are detectable.
     alpha : float
         Allowed probability of refuting a mechanism whose noise is independent, below 1/2.
-    seed : int or None
-        Random seed, as in `check`.
-    jobs : int, optional
-        Number of workers, as in `check`.
-    name : str, optional
-        Name of the mechanism in the result.
-    ignore : str or iterable of str
-        Health checks to silence, as in `check`.
-    progress : bool or callable, optional
-        Display of the progress, as in `check`.
+    seed, jobs, name, ignore, progress : optional
+        As in `check`.
 
     Returns
     -------
@@ -128,11 +119,11 @@ def check_independence(
     rng = np.random.default_rng(sequence_of(seed_of_coins(seed, outputs.tobytes()), Stream.TIES))
     points = [_largest(kind, varying, alpha / len(kinds), rng) for kind in kinds]
     notes = [kind.meaning for kind, point in zip(kinds, points, strict=True) if point.is_outside]
+    is_shown = bool(notes)
     if len(varying) < outputs.shape[1]:
         still = sorted({*range(outputs.shape[1])} - {*varying.tolist()})
         what = "the output" if outputs.shape[1] == 1 else f"output coordinate {', '.join(map(str, still))}"
         notes.append(f"{what} never varies, so its noise cannot be checked; make sure that the mechanism adds noise")
-    is_shown = any(point.is_outside for point in points)
     # A changed dataset depends on earlier runs, the noise need not.
     findings = tuple(each for each in drawn.findings if each.check is HealthCheck.DATASET_MUTATED or not is_shown)
     notes += [HALVES] * bool(findings)

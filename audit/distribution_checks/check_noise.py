@@ -19,12 +19,12 @@ from ..clock import now
 from ..errors import DatasetError, MechanismError, OptionError
 from ..events.outputs import Outputs, Raised, as_numbers, as_vectors, merge, outcome_list, outcome_words, vector_width
 from ..floating_point_errors import with_own_arithmetic
+from ..health.event_checks import are_same
 from ..health.findings import Finding, HealthCheck, checks_to_ignore, take_snapshot
 from ..health.run_independence import examine_draws, examine_in_order
 from ..known_options import with_known_options
 from ..options import Progress, checked_seed
 from ..printing import confidence, shorten
-from ..procedures.audit import are_same
 from ..procedures.fixed_size import draw_checked
 from ..progress import told
 from ..results.statement_result import Point, Series, StatementResult
@@ -40,7 +40,6 @@ from .noise_distributions import (
     ad_distance,
     ad_radius,
     cell_limits,
-    cell_words,
     chi_square_distance,
     chi_square_radius,
     ks_distance,
@@ -57,11 +56,7 @@ def quantile_series(values: Array, distribution: NoiseDistribution, *, alpha: fl
 
     If no observed share differs from its probability by more than r, the quantile of level u lies between the observed
     quantiles of levels u − r and u + r. All intervals therefore hold together with probability 1 − alpha, for
-    independent draws from any distribution.
-
-    References
-    ----------
-    Doksum & Sievers (1976), Plotting with confidence: graphical comparisons of two populations.
+    independent draws from any distribution (Doksum & Sievers 1976, Plotting with confidence).
     """
     levels = expit(np.linspace(-_OUTERMOST, _OUTERMOST, _PLACES))
     claimed = distribution_quantiles(distribution, levels)
@@ -83,15 +78,12 @@ def quantile_series(values: Array, distribution: NoiseDistribution, *, alpha: fl
 def distribution_quantiles(distribution: NoiseDistribution, levels: Array) -> Array:
     """Return the least x with Pr[noise ≤ x] ≥ level, for each level in (0, 1), to 1e-12 of the scale."""
     reach = distribution.value
-    while (
-        distribution.cdf(np.array([-reach]))[0] >= levels.min() or distribution.cdf(np.array([reach]))[0] < levels.max()
-    ):
+    lowest, highest = levels.min(), levels.max()
+    while distribution.cdf(np.array(-reach)) >= lowest or distribution.cdf(np.array(reach)) < highest:
         reach *= 2
     low, high = np.full(levels.shape, -reach), np.full(levels.shape, reach)
-    while (high - low).max() > 1e-12 * distribution.value:
+    for _ in range(50):  # halvings, for 1e-14 of the range
         middle = (low + high) / 2
-        if ((middle == low) | (middle == high)).all():
-            break
         is_above = distribution.cdf(middle) >= levels
         low, high = np.where(is_above, low, middle), np.where(is_above, middle, high)
     return np.asarray(np.rint(high) if distribution.is_discrete else high) + 0.0
@@ -162,16 +154,8 @@ def check_noise(
         Allowed probability of refuting a mechanism whose noise is as claimed.
     tolerance : float
         Allowed relative error of the scale, in [0, 1). The shape is compared with the nearest allowed distribution.
-    seed : int or None
-        Random seed, as in `check`.
-    jobs : int, optional
-        Number of workers, as in `check`.
-    name : str, optional
-        Name of the mechanism in the result.
-    ignore : str or iterable of str
-        Health checks to silence, as in `check`.
-    progress : bool or callable, optional
-        Display of the progress, as in `check`.
+    seed, jobs, name, ignore, progress : optional
+        As in `check`.
 
     Returns
     -------
@@ -194,8 +178,7 @@ def check_noise(
 
     Notes
     -----
-    The noise is output − answer. For Laplace noise Σ|X|/scale is a Gamma variable of shape n, for Gaussian noise ΣX²/σ²
-    is chi-square: their quantiles give the interval of the scale. The parts of `alpha` add up by the union bound.
+    The noise is output − answer. The parts of `alpha` add up by the union bound.
 
     References
     ----------
@@ -227,27 +210,22 @@ def check_noise(
     biases = _bias_points(values, noise, allowed, shares["bias"])
     ordered = np.sort(values, axis=None)
     shapes = _shape_points(ordered, noise, allowed, shares)
+    shape_method = "Anderson-Darling (limiting distribution)"
+    if noise.is_discrete:
+        has_squares = any(point.at.startswith("chi-square") for point in shapes)
+        shape_method = "exact limits of cells" + ", and chi-square (simulated)" * has_squares
     return drawn.result(
         statement=f"{sampler.name} adds independent {noise} to the answer.",
         quantity="noise",
         points=[*scales, *biases, *shapes],
         alpha=alpha,
-        method="exact or Chernoff's limits of the scale and the mean; Kolmogorov-Smirnov (exact); "
-        + _shape_method(noise, shapes),
+        method=f"exact or Chernoff's limits of the scale and the mean; Kolmogorov-Smirnov (exact); {shape_method}",
         notes=notes_of_equal(drawn.outputs) or _notes(noise, scales, biases, shapes),
         series=quantile_series(_on_grid(ordered, noise), noise, alpha=shares["distance"]),
     )
 
 
-def _shape_method(noise: NoiseDistribution, shapes: list[Point]) -> str:
-    if not noise.is_discrete:
-        return "Anderson-Darling (limiting distribution)"
-    squares = any(point.at.startswith("chi-square") for point in shapes)
-    return "exact limits of cells" + ", and chi-square (simulated)" * squares
-
-
-HALVES = "x and y are the first and the second half of the runs"
-"""Note to the health checks of runs on one dataset."""
+HALVES = "x and y are the first and the second half of the runs"  # note to the health checks of runs on one dataset
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +252,6 @@ class Drawn:
         return self.stated(points=points, notes=notes, **said)
 
     def stated(self, *, points: Iterable[Point], notes: Iterable[str], **said: Any) -> StatementResult:
-        """Return the result of these points and notes."""
         return StatementResult(
             points=tuple(points),
             notes=tuple(notes),
@@ -418,9 +395,8 @@ def _bias_points(
     means = sorted(distribution.with_value(value).mean - distribution.mean for value in allowed)
 
     def point(at: str, values: Array, share: float) -> Point:
-        estimate, lower, upper = (
-            end - distribution.mean for end in distribution.mean_interval(values, share, allowed[1])
-        )
+        interval = distribution.mean_interval(values, share, allowed[1])
+        estimate, lower, upper = (end - distribution.mean for end in interval)
         return Point(at=at, estimate=estimate, lower=lower, upper=upper, low=means[0], high=means[1])
 
     return _points_of("bias", noise, set(range(noise.shape[1])), alpha, point)
@@ -445,44 +421,34 @@ def _shape_points(
     """
     n = len(values)
 
-    def point(at: str, distance: Callable[[NoiseDistribution], float], radius: float) -> Point:
-        found = least(lambda value: distance(distribution.with_value(value)), allowed)
-        return Point(at=at, estimate=found, lower=max(found - radius, 0.0), upper=found + radius, low=0.0, high=0.0)
+    def nearest(distance: Callable[[NoiseDistribution], float]) -> float:
+        return least(lambda value: distance(distribution.with_value(value)), allowed)
 
-    points = [
-        point(
-            "Kolmogorov-Smirnov distance",
-            lambda one: ks_distance(_on_grid(values, one), one.cdf, one.cdf_below),
-            ks_radius(n, alpha=shares["distance"]) + GRID,  # rounding moves F by less, as no density exceeds 1/scale
-        )
-    ]
+    # Rounding to the grid moves F by less than the grid, as no density exceeds 1/scale.
+    found = nearest(lambda one: ks_distance(_on_grid(values, one), one.cdf, one.cdf_below))
+    points = [_distance("Kolmogorov-Smirnov distance", found, ks_radius(n, alpha=shares["distance"]) + GRID)]
     if isinstance(distribution, GeometricNoise):
         points += _cell_points(values, distribution, allowed, shares["tails"])
     else:
-        points.append(
-            point(
-                "Anderson-Darling distance",
-                lambda one: ad_distance(one.log_cdf(values), one.log_sf(values)),
-                ad_radius(n, alpha=shares["tails"]) + GRID,
-            )
-        )
+        found = nearest(lambda one: ad_distance(one.log_cdf(values), one.log_sf(values)))
+        points.append(_distance("Anderson-Darling distance", found, ad_radius(n, alpha=shares["tails"]) + GRID))
     if distribution.impossible:
         counts = np.array([np.count_nonzero(~distribution.with_value(allowed[1]).is_possible(values))])
         lower, upper = (float(end[0]) for end in cell_limits(counts, n, alpha=shares["support"]))
-        share = float(counts[0]) / n
-        points.append(
-            Point(at=f"share of {distribution.impossible}", estimate=share, lower=lower, upper=upper, high=0.0)
-        )
+        at = f"share of {distribution.impossible}"
+        points.append(Point(at=at, estimate=float(counts[0]) / n, lower=lower, upper=upper, high=0.0))
     return points
+
+
+def _distance(at: str, found: float, radius: float) -> Point:
+    return Point(at=at, estimate=found, lower=max(found - radius, 0.0), upper=found + radius, low=0.0, high=0.0)
 
 
 def _on_grid(values: Array, distribution: NoiseDistribution) -> Array:
     """Round the noise of an integer distribution to integers, correcting errors of floating-point differences."""
-    return (
-        np.asarray(np.where(distribution.is_possible(values), np.rint(values), values))
-        if distribution.is_discrete
-        else values
-    )
+    if not distribution.is_discrete:
+        return values
+    return np.where(distribution.is_possible(values), np.rint(values), values)
 
 
 def _cell_points(
@@ -497,37 +463,32 @@ def _cell_points(
         chances = np.array([distribution.cell_probability(*cell) for cell in cells])
         radius = chi_square_radius(len(values), tuple(chances.tolist()), alpha=_CHI_SQUARE * alpha)
         found = chi_square_distance(inside, chances)
-        lower = max(found - radius, 0.0)
-        at = f"chi-square distance of {len(cells)} cells"
-        squares.append(Point(at=at, estimate=found, lower=lower, upper=found + radius, low=0.0, high=0.0))
+        squares.append(_distance(f"chi-square distance of {len(cells)} cells", found, radius))
         alpha *= 1 - _CHI_SQUARE
     counts = np.append(inside, np.count_nonzero(whole % 2 == 0))
-    lows, highs = cell_limits(counts, len(values), alpha=alpha)
-    distributions = [
-        distribution.with_value(float(value)) for value in np.linspace(*allowed, 65 if allowed[0] < allowed[1] else 1)
-    ]
+    lowers, uppers = cell_limits(counts, len(values), alpha=alpha)
+    scales = np.linspace(*allowed, 65 if allowed[0] < allowed[1] else 1)
+    distributions = [distribution.with_value(float(scale)) for scale in scales]
     chances = np.array(
         [[*(one.cell_probability(*cell) for cell in cells), one.even_probability()] for one in distributions]
     )
     # As the scale grows, the probability of a cell rises and falls at most once. Between two grid values it exceeds
     # both by at most its change between the neighbouring values.
     slack = np.abs(np.diff(chances, axis=0)).max(axis=0, initial=0.0) + 1e-12
-    low, high = chances.min(axis=0) - slack, chances.max(axis=0) + slack
-    names = [*map(cell_words, cells), "an even number"]
-    worst = _worst(
-        [
-            Point(
-                at=f"probability of {names[i]}",
-                estimate=float(counts[i]) / len(values),
-                lower=float(lows[i]),
-                upper=float(highs[i]),
-                low=float(low[i]),
-                high=float(high[i]),
-            )
-            for i in range(len(names))
-        ]
-    )
-    return [worst, *squares]
+    limits = np.stack([lowers, uppers, chances.min(axis=0) - slack, chances.max(axis=0) + slack], axis=1)
+    points = []
+    for words, count, limit in zip([*map(_words, cells), "an even number"], counts, limits.tolist(), strict=True):
+        ends = dict(zip(("lower", "upper", "low", "high"), limit, strict=True))
+        points.append(Point(at=f"probability of {words}", estimate=float(count) / len(values), **ends))
+    return [_worst(points), *squares]
+
+
+def _words(cell: tuple[float, float]) -> str:
+    """Describe a range of integers, ends included."""
+    first, last = cell
+    if math.isinf(first) or math.isinf(last):
+        return f"{last:.0f} or less" if math.isinf(first) else f"{first:.0f} or more"
+    return f"{first:.0f}" if first == last else f"{first:.0f} to {last:.0f}"
 
 
 def _notes(distribution: NoiseDistribution, scales: list[Point], biases: list[Point], shapes: list[Point]) -> list[str]:

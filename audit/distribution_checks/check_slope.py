@@ -75,16 +75,8 @@ def check_slope(
         At least 40.
     alpha : float
         Allowed probability of refuting a mechanism with the stated slope.
-    seed : int or None
-        Random seed, as in `check`.
-    jobs : int, optional
-        Number of workers, as in `check`.
-    name : str, optional
-        Name of the mechanism in the result.
-    ignore : str or iterable of str
-        Health checks to silence, as in `check`.
-    progress : bool or callable, optional
-        Display of the progress, as in `check`.
+    seed, jobs, name, ignore, progress : optional
+        As in `check`.
 
     Returns
     -------

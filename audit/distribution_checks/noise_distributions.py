@@ -40,11 +40,8 @@ from ..inference.binomial_tails import limits
 from ..options import as_number
 from ..printing import shorten
 
-Interval: TypeAlias = tuple[float, float, float]
-"""An estimate with its interval: estimate, lower end, upper end."""
-
-GRID = 2.0**-30
-"""Step of the grid to which outputs may be rounded, as a fraction of the scale."""
+Interval: TypeAlias = tuple[float, float, float]  # an estimate, and the lower and the upper end of its interval
+GRID = 2.0**-30  # step of the grid to which outputs may be rounded, as a fraction of the scale
 _RADEMACHER = 1 / (4 * float(ndtr(-math.sqrt(2))))  # 3.178
 _MEAN_GUMBEL_SIZE = float(np.euler_gamma + 2 * exp1(1.0))
 _WIDE = 1e-9  # amount by which the ends of a searched interval are moved outward
@@ -62,8 +59,7 @@ class NoiseDistribution(ABC):
     parameter: ClassVar[str] = "scale"
     is_discrete: ClassVar[bool] = False
     is_symmetric: ClassVar[bool] = True
-    impossible: ClassVar[str] = ""
-    """Description of the impossible values; empty if all values are possible."""
+    impossible: ClassVar[str] = ""  # what cannot occur
 
     def __post_init__(self) -> None:
         value = getattr(self, self.parameter)
@@ -440,8 +436,7 @@ def _size_tail(total: float, n: int, scale: float, side: int) -> float:
 _NODES = 128  # quadrature nodes on each interval of Smirnov's formula: error 1e-13 for statistics up to 1,000
 _INTERVALS = 40  # intervals of the formula: at its smallest argument the last one adds e^(−.05 · 8 · 40²)
 _SURELY_SMALL = 0.05  # an Anderson-Darling statistic that is exceeded with probability 1 − 1e-10
-LEAST_SIMULATED = 1e-4
-"""The smallest alpha for which a threshold is simulated."""
+LEAST_SIMULATED = 1e-4  # the smallest alpha for which a threshold is simulated
 _SIMULATED_BEYOND = 100  # samples beyond the exact quantile: the safe rank is 57, a radius for 40 cells 2% too large
 _AT_A_TIME = 4096  # samples drawn in one batch
 _UNLUCKY = 1e-6  # probability that the simulated radius is too small
@@ -460,12 +455,7 @@ def ks_distance(values: Array, cdf: Callable[[Array], Array], cdf_below: Callabl
 def ks_radius(n: int, *, alpha: float) -> float:
     """Return a distance that independent draws from any distribution exceed with probability at most `alpha`.
 
-    It is exact for distributions without atoms, and conservative for others.
-
-    References
-    ----------
-    Simard & L'Ecuyer (2011), Computing the two-sided Kolmogorov-Smirnov distribution (scipy.stats.kstwo).
-    Massart (1990), The tight constant in the Dvoretzky-Kiefer-Wolfowitz inequality.
+    It is exact for distributions without atoms, and conservative for others (Simard & L'Ecuyer 2011; Massart 1990).
     """
     from scipy.stats import kstwo
 
@@ -478,10 +468,6 @@ def ad_distance(log_cdf: Array, log_sf: Array) -> float:
     """Return √(A²/n): the root mean squared distance of the distribution functions over F, weighted by 1/(F(1 − F)).
 
     The logarithms are those of F and 1 − F at the sorted values, shape (n,).
-
-    References
-    ----------
-    Anderson & Darling (1954), A test of goodness of fit.
     """
     n = len(log_cdf)
     log_cdf, log_sf = np.maximum(log_cdf, _LEAST_LOG), np.maximum(log_sf, _LEAST_LOG)
@@ -494,9 +480,8 @@ def ad_distance(log_cdf: Array, log_sf: Array) -> float:
 def ad_radius(n: int, *, alpha: float) -> float:
     """Return a distance √(A²/n) that draws from the distribution exceed with probability at most `alpha`, for n ≥ 40.
 
-    It uses the limiting distribution of A². For 40 draws the tails of this distribution are too small by 1 to 2% of
-    themselves (simulated with 4·10⁶ samples for alpha from .05 to 1e-3; less for smaller alpha), and the error falls as
-    1/n. Reducing alpha by this share covers the error.
+    For 40 draws the tails of the limiting distribution of A² are too small by 1 to 2% of themselves (simulated with
+    4·10⁶ samples for alpha from .05 to 1e-3; less for smaller alpha); the error falls as 1/n. Alpha is reduced by it.
     """
     return math.sqrt(ad_critical(alpha * (1 - 1 / n)) / n)
 
@@ -507,12 +492,8 @@ def ad_tail(statistic: float) -> float:
     In the limit A² is Σ Z²ⱼ/(j(j + 1)), Z standard normal, with E exp(sA²) = 1/√D(s), D(s) = cos(½π√(1 + 8s))/(−2πs).
     Smirnov's formula for such sums integrates e^(−sz)/(s√|D(s)|) between the zeros j(j + 1)/2 of D, from each odd zero
     to the next, with alternating signs. With √(1 + 8s) = 4k + v the interval is −1 < v < 1, and Gauss-Chebyshev
-    quadrature handles both singular ends.
-
-    References
-    ----------
-    Anderson & Darling (1952), Asymptotic theory of certain "goodness of fit" criteria, Section 4. Smirnov (1937), Sur
-    la distribution de ω². Slepian (1958), Fluctuations of random noise power (the formula for any such sum).
+    quadrature handles both singular ends (Anderson & Darling 1952, Asymptotic theory of certain "goodness of fit"
+    criteria, Section 4; Slepian 1958, Fluctuations of random noise power, for any such sum).
     """
     if statistic < _SURELY_SMALL:
         return 1.0
@@ -547,20 +528,14 @@ def chi_square_radius(n: int, chances: tuple[float, ...], *, alpha: float) -> fl
     It is the r-th largest of M simulated distances, r = `safe_rank` (Wilks 1941), with a fixed seed. The radius is too
     small with probability at most 1e-6.
     """
-    samples, distribution, rng = math.ceil(_SIMULATED_BEYOND / alpha), np.array(chances), np.random.default_rng(0)
-    distances = np.concatenate(
-        [
-            np.sqrt(
-                (
-                    (rng.multinomial(n, distribution / distribution.sum(), size=size) / n - distribution) ** 2
-                    / distribution
-                ).sum(axis=1)
-            )
-            for size in [_AT_A_TIME] * (samples // _AT_A_TIME) + [samples % _AT_A_TIME]
-        ]
-    )
+    samples, expected, rng = math.ceil(_SIMULATED_BEYOND / alpha), np.array(chances), np.random.default_rng(0)
+    batches = []
+    for size in [_AT_A_TIME] * (samples // _AT_A_TIME) + [samples % _AT_A_TIME]:
+        shares = rng.multinomial(n, expected / expected.sum(), size=size) / n
+        batches.append(np.sqrt(((shares - expected) ** 2 / expected).sum(axis=1)))
     rank = safe_rank(samples, alpha)
-    return float(np.partition(distances, -rank)[-rank]) * (1 + 1e-12)  # equal distances may differ by rounding errors
+    farthest = np.partition(np.concatenate(batches), -rank)[-rank]
+    return float(farthest) * (1 + 1e-12)  # equal distances may differ by rounding errors
 
 
 def safe_rank(samples: int, alpha: float) -> int:
@@ -573,16 +548,6 @@ def safe_rank(samples: int, alpha: float) -> int:
 def cell_limits(counts: npt.NDArray[np.int64], n: int, *, alpha: float) -> tuple[Array, Array]:
     """Return Clopper and Pearson's limits for the probability of each cell, with joint confidence 1 − alpha."""
     return limits(counts.astype(np.float64), n, alpha=alpha / (2 * len(counts)))
-
-
-def cell_words(cell: tuple[float, float]) -> str:
-    """Describe a range of integers, ends included."""
-    first, last = cell
-    if math.isinf(first):
-        return f"{last:.0f} or less"
-    if math.isinf(last):
-        return f"{first:.0f} or more"
-    return f"{first:.0f}" if first == last else f"{first:.0f} to {last:.0f}"
 
 
 def least(distance: Callable[[float], float], allowed: tuple[float, float]) -> float:

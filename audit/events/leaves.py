@@ -20,7 +20,7 @@ import numpy as np
 from .features import LAST_WORDS, Columns, Matrix, exceeds_a_double, last_digits, leave_out
 from .named_parts import Dictionary, outcome_text
 from .outputs import Outputs, Raised, is_real, number_of, outcome_key, outcome_list, outcome_words, output_words
-from .records import Foreign, is_whole, key_part
+from .plain_outputs import Foreign, is_whole, key_part
 
 Path = tuple[int | str | Foreign, ...]
 """Position of a leaf in nested tuples and dictionaries: places and what stands for keys, and perhaps `SIZE` or `READ`

@@ -11,7 +11,6 @@ would reproduce the order of the runs, and a check would flag independent runs.
 
 from __future__ import annotations
 
-import array
 import dataclasses
 import datetime
 import enum
@@ -20,7 +19,7 @@ import ipaddress
 import numbers
 import pathlib
 import uuid
-from collections import Counter, OrderedDict, UserList, deque
+from collections import Counter, OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Coroutine, Hashable, Iterable, Iterator, Mapping, MappingView
 from dataclasses import dataclass, fields, is_dataclass
 from decimal import Decimal
@@ -28,21 +27,19 @@ from fractions import Fraction
 from functools import cached_property, lru_cache, partial
 from itertools import chain
 from types import BuiltinFunctionType, FunctionType, MethodType, SimpleNamespace
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ..errors import MechanismError, described
 from ..printing import counted
+from .kinds import SEQUENCES, Array, column_of, is_column, is_foreign_array, is_table, kind_of
 
 EXACT = 1 << 53
 """The largest size up to which doubles hold every whole number."""
 
 # Classes whose objects compare in a way of their own, so that their parts may say more than their equality.
 
-SEQUENCES: tuple[Any, ...] = (tuple, list, deque, array.array, UserList)
-"""Collections whose items have an order."""
 _BASES: tuple[Any, ...] = (
     str, bytes, bytearray, int, float, Decimal, Fraction, *SEQUENCES, dict, set, frozenset, Mapping
 )  # fmt: skip
@@ -63,40 +60,31 @@ def _has_own_equality(kind: Any) -> bool:
     return base is not None and not any(compares_as(kind, known) for known in (base, *_READ))
 
 
+@lru_cache(maxsize=1_000)
 def compared_fields(kind: Any) -> tuple[Any, ...] | None:
     """Return the compared fields of a dataclass or an attrs class; None if it has an equality of the user's own."""
     own = vars(kind)  # an undecorated subclass may have attributes that are not fields
-    is_attrs = "__attrs_attrs__" in own
-    if not is_attrs and "__dataclass_fields__" not in own:
-        return None
-    fields: Any = own["__attrs_attrs__"] if is_attrs else dataclasses.fields(kind)
-    if not compares_by_identity(kind) and not ("__eq__" in own and _is_written(kind, is_attrs)):
-        return None
-    return tuple(field for field in fields if (field.eq if is_attrs else field.compare))
-
-
-@lru_cache(maxsize=1_000)
-def _is_written(kind: Any, is_attrs: bool) -> bool:
-    """Whether `attrs` or `dataclass` wrote the equality of a class."""
     code = getattr(kind.__eq__, "__code__", None)
-    if code is None or is_attrs:
-        return code is not None and code.co_filename.startswith("<attrs generated")
-    fields = [(f.name, Any, dataclasses.field(compare=f.compare, kw_only=True)) for f in dataclasses.fields(kind)]
-    same: Any = dataclasses.make_dataclass("_Same", fields)
-    written = same.__eq__.__code__
-    return (code.co_code, code.co_names, code.co_consts) == (written.co_code, written.co_names, written.co_consts)
+    if "__attrs_attrs__" in own:
+        is_written = code is not None and code.co_filename.startswith("<attrs generated")
+        compared = [field for field in own["__attrs_attrs__"] if field.eq]
+    elif "__dataclass_fields__" in own:
+        fields = [(f.name, Any, dataclasses.field(compare=f.compare, kw_only=True)) for f in dataclasses.fields(kind)]
+        same: Any = dataclasses.make_dataclass("_Same", fields)
+        written = same.__eq__.__code__
+        is_written = all(getattr(code, n, None) == getattr(written, n) for n in ("co_code", "co_names", "co_consts"))
+        compared = [field for field in dataclasses.fields(kind) if field.compare]
+    else:
+        return None
+    return tuple(compared) if compares_by_identity(kind) or ("__eq__" in own and is_written) else None
 
 
 def is_enum(kind: Any) -> bool:
     """Whether a class is an Enum whose members are not numbers or texts, and equal nothing but themselves."""
-    return type(kind) is enum.EnumMeta and _is_enum(kind)
-
-
-@lru_cache(maxsize=1_000)
-def _is_enum(kind: Any) -> bool:
-    return (
-        kind.__mro__[1:] == (enum.Enum, object) and compares_by_identity(kind) and kind.__hash__ is enum.Enum.__hash__
-    )
+    base: Any = enum.Enum
+    if type(kind) is not enum.EnumMeta or kind.__mro__[1:] != (base, object):
+        return False
+    return compares_by_identity(kind) and kind.__hash__ is base.__hash__
 
 
 def compares_by_identity(kind: Any) -> bool:
@@ -187,7 +175,7 @@ def outcome_text(output: Any) -> str:
     The text holds the compared fields of a dataclass, the hash of any other object with a user's equality, and only the
     type of an object that equals nothing but itself.
     """
-    kind = type(output)
+    kind: Any = type(output)
     if kind is float:
         return repr(output + 0.0)  # without a sign of zero
     if kind is int or kind is bool:
@@ -198,17 +186,14 @@ def outcome_text(output: Any) -> str:
         return repr(output)
     if isinstance(output, enum.Enum) and compares_by_identity(kind):
         return f"{kind.__qualname__}.{output.name}"
-    if isinstance(output, np.generic):
-        return outcome_text(output.item())
     if kind is tuple:
         return f"({', '.join(map(outcome_text, output))}{',' * (len(output) == 1)})"
-    if isinstance(output, (tuple, frozenset)) and not has_own_equality(output):
-        texts = map(outcome_text, output)
-        return f"{kind.__qualname__}({', '.join(sorted(texts) if isinstance(output, frozenset) else texts)})"
+    if kind is frozenset:
+        return f"frozenset({', '.join(sorted(map(outcome_text, output)))})"
     if isinstance(output, Dictionary):
         return output.text
     if compares_by_identity(kind):
-        return kind.__qualname__
+        return str(kind.__qualname__)
     compared = compared_fields(kind) if is_dataclass(output) else None
     if compared is not None:
         return f"{kind.__qualname__}({', '.join(outcome_text(getattr(output, field.name)) for field in compared)})"
@@ -245,6 +230,7 @@ class Mark(enum.Enum):
     OTHER = "another output"
     LEAF = "any value"
     COUNTS = "counts"
+    AGAIN = "again"
     NOT_A_TIME = "NaT"
 
     def __repr__(self) -> str:
@@ -298,23 +284,13 @@ def _place(key: Any) -> tuple[int, float, int, str]:
     return 1, 0.0, 0, outcome_text(key)
 
 
-@dataclass(frozen=True, slots=True)
-class Again:
-    """A label that came before among the labels of the same frame or column."""
-
-    label: Any
-    time: int
-
-
 # A plain output is a leaf, or one of these with plain outputs in it; keys and members of sets are canonical.
-NESTED = frozenset({tuple, frozenset, Dictionary, Again})
+NESTED = frozenset({tuple, frozenset, Dictionary})
 
 
 def parts_in(value: Any) -> Iterable[Any]:
     """Return the parts of a nested plain output, and its keys."""
-    if type(value) is Dictionary:
-        return chain.from_iterable(value.entries)
-    return (value.label,) if type(value) is Again else value
+    return chain.from_iterable(value.entries) if type(value) is Dictionary else value
 
 
 _OWN_KEYS = frozenset({str, int, bool, bytes, type(None)})  # types of most outputs, which are their own keys
@@ -349,49 +325,6 @@ class _NaN:
 
 _NAN = _NaN()
 
-# Arrays and columns of other libraries as numpy arrays: torch, jax, pandas, polars, or any with their protocols.
-#
-# No library is imported: an array is known by `__array__` or `__dlpack__`.
-
-Array: TypeAlias = npt.NDArray[Any]
-
-_NUMBERS = "biuf"
-
-
-def is_foreign_array(value: Any) -> bool:
-    """Whether the value is an array of another library than numpy."""
-    kind = type(value)
-    if kind is type or isinstance(value, (np.ndarray, np.generic)):
-        return False
-    return hasattr(kind, "__array__") or hasattr(kind, "__dlpack__")
-
-
-def is_tensor(value: Any) -> bool:
-    """Whether the value is an array of torch, jax or similar, which holds numbers and nothing else."""
-    return is_foreign_array(value) and hasattr(type(value), "__dlpack__")
-
-
-def marks_of_tensor(value: Any) -> list[str]:
-    """Return what else than its numbers a mechanism may see of a tensor: type, place, and whether it has a gradient."""
-    return [str(getattr(value, name, None)) for name in ("dtype", "device", "requires_grad")]
-
-
-def numpy_of(value: Any) -> Array:
-    """Return an array of any library, without its gradient, from any device; raises what the library raises."""
-    if isinstance(value, np.ndarray):
-        return value
-    for name in ("detach", "cpu"):  # a tensor of torch, which may record gradients or lie on another device
-        method = getattr(value, name, None)
-        value = method() if callable(method) else value
-    if not hasattr(value, "__array__"):
-        return np.from_dlpack(value)
-    try:
-        found = np.asarray(value)
-    except TypeError:  # numpy has no such type, such as torch's bfloat16, which doubles hold exactly
-        found = np.asarray(value.double())
-    is_extension = found.dtype.kind == "V" and found.dtype.names is None  # jax's bfloat16
-    return found.astype(np.float64) if is_extension else found
-
 
 def can_change(value: Any) -> bool:
     """Whether an object is an array or another collection that can be filled again."""
@@ -403,30 +336,9 @@ def is_one_memory(a: Any, b: Any) -> bool:
     return a is b or (isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and np.may_share_memory(a, b))
 
 
-def column_of(values: Any) -> Array:
-    """Return a column as an array of numbers, or of objects, in which a missing value that is not NaN is None."""
-    if not _has_nulls(values):
-        to_numpy = getattr(values, "to_numpy", None)
-        found = to_numpy() if callable(to_numpy) else numpy_of(values) if is_foreign_array(values) else values
-        found = np.asarray(found)
-        if found.dtype.kind in _NUMBERS:
-            return found
-    items = list(values)
-    plain = [None if type(item).__name__ == "NAType" else item for item in items]
-    return np.fromiter(plain, dtype=object, count=len(plain))
-
-
-def _has_nulls(values: Any) -> bool:
-    """Whether numbers are missing in a column of polars or of a type of pandas alone, where numpy would get NaN."""
-    if hasattr(type(values), "isna") and not isinstance(values.dtype, np.dtype):
-        return bool(np.any(values.isna()))
-    nulls = getattr(values, "null_count", None)
-    return callable(nulls) and bool(nulls() > 0)
-
-
 def in_one_type(columns: list[Array]) -> np.dtype[Any] | None:
     """Return the type of numbers that holds all columns without loss; None if there is none."""
-    if not columns or any(column.dtype.kind not in _NUMBERS for column in columns):
+    if not columns or any(column.dtype.kind not in "biuf" for column in columns):
         return None
     kind = np.result_type(*columns)
     whole = [column for column in columns if column.dtype.kind in "iu" and column.size]
@@ -469,25 +381,24 @@ def entries_of(output: Any) -> Entries | None:
         # attrs may compute what is compared of a field from its value.
         compared = [(name, value if key is None else key(value)) for name, value, key in values]
         return [(Mark.CLASS, class_name(kind)), *compared]
-    if isinstance(output, dict):
-        return list(output.items())
     if kind is SimpleNamespace:
         return [(Mark.CLASS, class_name(kind)), *vars(output).items()]
     if kind is Dictionary:
         return list(output.entries)
-    if isinstance(output, (np.void, np.ndarray)):
-        if output.dtype.names is None:
-            return None
-        parts = [(name, output[name]) for name in output.dtype.names]
-        return [
-            (Mark.CLASS, f"numpy record in {output.ndim} dimensions"),
-            *((name, part[()] if isinstance(part, np.ndarray) else part) for name, part in parts),
-        ]
-    if is_table(output):
-        return _entries_of_table(output)
-    if is_column(output):
-        return _entries_of_column(output)
-    return list(output.items()) if isinstance(output, Mapping) else None
+    match kind_of(output):
+        case "mapping":
+            return list(output.items())
+        case "array" if output.dtype.names is not None:
+            parts = [(name, output[name]) for name in output.dtype.names]
+            return [
+                (Mark.CLASS, f"numpy record in {output.ndim} dimensions"),
+                *((name, part[()] if isinstance(part, np.ndarray) else part) for name, part in parts),
+            ]
+        case "table":
+            return _entries_of_table(output)
+        case "column":
+            return _entries_of_column(output)
+    return None
 
 
 def parts_of(output: Any) -> Entries | None:
@@ -509,14 +420,13 @@ def without_class(output: Any) -> Any:
 
 
 def _entries_of_table(table: Any) -> Entries:
-    index: Any = getattr(table, "index", None)
+    index = _labels_of(table)
     entries: Entries = [(Mark.CLASS, class_name(type(table)))]
-    names = [name for axis in (index, table.columns) for name in getattr(axis, "names", ())]
+    names = [name for axis in (_index_of(table), table.columns) for name in getattr(axis, "names", ())]
     if any(name is not None for name in names):
         entries.append((Mark.NAME, tuple(names)))
-    is_numbered = not hasattr(index, "tolist") or is_default(index)
-    if not (is_numbered and len(table) == 1):
-        entries.append((Mark.INDEX, len(table) if is_numbered else tuple(index.tolist())))
+    if index is not None or len(table) != 1:
+        entries.append((Mark.INDEX, len(table) if index is None else tuple(index.tolist())))
     for key, column in columns_of_table(table):
         values = column_of(column)
         entries.append((key, values[0] if len(values) == 1 else values))
@@ -525,19 +435,33 @@ def _entries_of_table(table: Any) -> Entries:
 
 def _entries_of_column(column: Any) -> Entries | None:
     """Return the entries of a column with a name or with labels; None for another, a vector of values."""
-    index = getattr(column, "index", None) if hasattr(type(column), "iloc") else None
-    name = getattr(column, "name", None)
-    is_named = not (name is None or (isinstance(name, str) and not name))
-    if not is_named and (index is None or is_default(index)):
+    index, name = _labels_of(column), _name_of(column)
+    if name is None and index is None:
         return None
     entries: Entries = [(Mark.CLASS, class_name(type(column)))]
-    names = tuple(getattr(index, "names", ()))
-    if is_named or any(each is not None for each in names):
-        entries.append((Mark.NAME, (name, *names)))
-    if index is None or is_default(index):
+    names = (name, *getattr(_index_of(column), "names", ()))
+    if any(each is not None for each in names):
+        entries.append((Mark.NAME, names))
+    if index is None:
         return [*entries, (Mark.VALUES, column_of(column))]
     labels = index.tolist()
     return [*entries, (Mark.ORDER, tuple(labels)), *zip(distinct_keys(labels), column_of(column).tolist(), strict=True)]
+
+
+def _index_of(value: Any) -> Any:
+    return getattr(value, "index", None) if hasattr(type(value), "iloc") else None
+
+
+def _labels_of(value: Any) -> Any:
+    """Return the labels of the rows of a frame or a column of pandas; None if they are the numbers of the rows."""
+    index = _index_of(value)
+    return None if index is None or is_default(index) else index
+
+
+def _name_of(column: Any) -> Any:
+    """Return the name of a column; None if it is empty."""
+    name = getattr(column, "name", None)
+    return None if isinstance(name, str) and not name else name
 
 
 def is_default(index: Any) -> bool:
@@ -554,18 +478,6 @@ def is_default(index: Any) -> bool:
     return labels == list(range(len(labels))) and bool not in map(type, labels)
 
 
-def is_table(value: Any) -> bool:
-    """Whether the value is a data frame of pandas or polars."""
-    kind = type(value)
-    return hasattr(kind, "columns") and (hasattr(kind, "itertuples") or hasattr(kind, "iter_rows"))
-
-
-def is_column(value: Any) -> bool:
-    """Whether the value is a column of pandas or polars, or is like one."""
-    kind = type(value)
-    return hasattr(kind, "to_numpy") and hasattr(kind, "name") and not is_table(value)
-
-
 def columns_of_table(table: Any) -> Entries:
     """Return the columns of a data frame with their keys, which differ."""
     keys = distinct_keys(list(table.columns))
@@ -575,21 +487,21 @@ def columns_of_table(table: Any) -> Entries:
 
 
 def distinct_keys(labels: list[Any]) -> list[Any]:
-    """Return labels as keys that differ."""
+    """Return labels as keys that differ: one that came before as a tuple with `Mark.AGAIN` and its number."""
     seen: Counter[Any] = Counter()
     found = []
     for label in labels:
         seen[label] += 1
-        found.append(label if seen[label] == 1 else Again(label, seen[label]))
+        found.append(label if seen[label] == 1 else (label, Mark.AGAIN, seen[label]))
     return found
 
 
 def label_text(label: Any) -> str:
     """Return the text of a label; those of a tuple are joined with dots."""
+    if isinstance(label, tuple) and len(label) == 3 and label[1] is Mark.AGAIN:
+        return f"{label_text(label[0])} ({label[2]})"
     if isinstance(label, tuple):
         return ".".join(map(label_text, label))
-    if type(label) is Again:
-        return f"{label_text(label.label)} ({label.time})"
     try:
         return str(label.value if isinstance(label, Mark) else label)
     except Exception:  # an integer of thousands of digits, or a user's own `__str__`
@@ -655,24 +567,20 @@ def columns_of_block(raw: Any) -> Entries | None:
         return None if names is None else [(name, raw[name]) for name in names]
     if isinstance(raw, Mapping):
         return list(Dictionary.of(raw.items()).entries)
-    if is_table(raw):
-        return [*_labels_of(raw), *columns_of_table(raw)]
-    if not is_column(raw):
+    if not (is_table(raw) or is_column(raw)):
         return None
-    labels, name = _labels_of(raw), raw.name
-    if name is None or (isinstance(name, str) and not name):
-        return [*labels, (Mark.VALUES, raw)] if labels else None
-    return [*labels, (name, raw)]
-
-
-def _labels_of(raw: Any) -> Entries:
-    index = getattr(raw, "index", None) if hasattr(type(raw), "iloc") else None
-    return [] if index is None or is_default(index) else [(Mark.INDEX, index)]
+    index = _labels_of(raw)
+    labels = [] if index is None else [(Mark.INDEX, index)]
+    if is_table(raw):
+        return [*labels, *columns_of_table(raw)]
+    if (name := _name_of(raw)) is not None:
+        return [*labels, (name, raw)]
+    return [*labels, (Mark.VALUES, raw)] if labels else None
 
 
 def without_labels(raw: Any) -> Any:
     """Return a data frame or a column with the numbers of its rows as labels, which then are not outputs."""
-    return raw.reset_index(drop=True) if (is_table(raw) or is_column(raw)) and _labels_of(raw) else raw
+    return raw if _labels_of(raw) is None else raw.reset_index(drop=True)
 
 
 def structure_of(columns: Entries) -> Dictionary:

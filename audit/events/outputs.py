@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from ..errors import described
 from ..printing import counted
+from .kinds import is_column, is_foreign_array
 from .named_parts import (
     Entries,
     Mark,
@@ -23,8 +24,6 @@ from .named_parts import (
     arrays_of,
     as_dictionaries,
     columns_of_block,
-    is_column,
-    is_foreign_array,
     printed,
     refusal,
     refuse_masked,
@@ -33,14 +32,13 @@ from .named_parts import (
     structure_of,
 )
 from .named_parts import outcome_key as outcome_key
-from .records import Form, are_plain, plain_output
-from .records import is_real as is_real
+from .plain_outputs import Form, are_plain, plain_output
+from .plain_outputs import is_real as is_real
 
 Outputs: TypeAlias = npt.NDArray[Any]
 """The outputs of one block: shape (runs,) numeric or of objects, or (runs, n_coords) numeric."""
 
 _LONGEST_NAMES = 60  # characters of the names of all columns in front of an outcome
-_CLOSE = 1 << 12  # integers within such a range are counted in an array
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,7 +253,7 @@ def tally(outputs: Outputs) -> tuple[Counter[Any], dict[Any, Any]]:
     counts: Counter[Any] = Counter()
     names: dict[Any, Any] = {}
     if outputs.dtype != object and outputs.ndim == 1:  # numbers are their own keys, except a NaN, which sorts last
-        numbers_found, times = _tally_of_numbers(outputs)
+        numbers_found, times = np.unique(outputs, return_counts=True)
         values = numbers_found.tolist()
         keys = values[:-1] + [outcome_key(value) for value in values[-1:]]
         return Counter(dict(zip(keys, times.tolist(), strict=True))), dict(zip(keys, values, strict=True))
@@ -276,19 +274,7 @@ def n_different(outputs: Outputs) -> int:
     """Return the number of different outcomes."""
     if outputs.dtype == object:
         return len(set(map(outcome_key, set(outputs.tolist()))))
-    return len(np.unique(row_keys(outputs))) if outputs.ndim == 2 else len(_tally_of_numbers(outputs)[0])
-
-
-def _tally_of_numbers(outputs: Outputs) -> tuple[Outputs, npt.NDArray[np.int64]]:
-    """Return the different numbers, sorted, and how often each occurs; close integers are counted without sorting."""
-    if outputs.dtype.kind in "iu" and len(outputs) > 0:
-        wide = outputs if outputs.dtype.itemsize == 8 else outputs.astype(np.int64)
-        least = wide.min()
-        if int(wide.max()) - int(least) < _CLOSE:
-            times = np.bincount((wide - least).astype(np.int64))
-            found = np.flatnonzero(times)
-            return (found.astype(wide.dtype) + least).astype(outputs.dtype), times[found]
-    return np.unique(outputs, return_counts=True)
+    return len(np.unique(row_keys(outputs) if outputs.ndim == 2 else outputs))
 
 
 def row_keys(rows: Outputs) -> npt.NDArray[np.uint64]:

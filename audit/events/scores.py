@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -206,6 +206,7 @@ class OfScore(Score):
     """A number computed from another score."""
 
     of: Score
+    words: ClassVar[str] = ""  # a format of the description
 
     @abstractmethod
     def of_values(self, values: Array) -> Array:
@@ -214,10 +215,15 @@ class OfScore(Score):
     def values(self, outputs: Outputs) -> Array:
         return self.of_values(self.of.values(outputs))
 
+    def __str__(self) -> str:
+        return self.words.format(self)
+
 
 @dataclass(frozen=True, slots=True)
 class LowestBit(OfScore):
     """The exponent of the lowest set bit: the largest k such that the number is a whole multiple of 2ᵏ; 1024 for 0."""
+
+    words = "exponent of the lowest set bit of {0.of}"
 
     def of_values(self, values: Array) -> Array:
         bits = values.astype(np.float64).view(np.int64)
@@ -227,15 +233,13 @@ class LowestBit(OfScore):
         found = np.where(whole == 0, _ZERO_EXPONENT, np.maximum(exponents, 1) - 1075 + lowest).astype(np.float64)
         return np.where(exponents < 0x7FF, found, np.nan)
 
-    def __str__(self) -> str:
-        return f"exponent of the lowest set bit of {self.of}"
-
 
 @dataclass(frozen=True, slots=True)
 class Residue(OfScore):
     """The residue of a number modulo 2^exponent; numbers on a grid have few residues."""
 
     exponent: int
+    words = "{0.of} modulo 2^{0.exponent}"
 
     def of_values(self, values: Array) -> Array:
         step = float(np.ldexp(1.0, self.exponent))
@@ -243,9 +247,6 @@ class Residue(OfScore):
             whole = np.trunc(values / step)  # exact, as the step is a power of two, unless it is infinite
             left = np.where(np.isinf(whole) & np.isfinite(values) & (step > 0.0), 0.0, values - whole * step)
         return np.where(left < 0.0, left + step, left)
-
-    def __str__(self) -> str:
-        return f"{self.of} modulo 2^{self.exponent}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,6 +273,8 @@ class Decimals(OfScore):
     low bits.
     """
 
+    words = "number of decimals of {0.of}"
+
     def of_values(self, values: Array) -> Array:
         numbers = values.astype(np.float64)
         found = np.where(np.isfinite(numbers), MANY_DECIMALS, np.nan)
@@ -283,9 +286,6 @@ class Decimals(OfScore):
             found[left[has]] = decimals
             left = left[~has & (size * 10.0 ** (decimals + 1) < _LEGIBLE)]
         return found
-
-    def __str__(self) -> str:
-        return f"number of decimals of {self.of}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,15 +350,14 @@ def _part(output: Any, coordinate: int | None) -> Any:
 class NegativeZero(OfScore):
     """1 for the floating-point number −0.0, which equals 0.0 but is printed with its sign; 0 for any other number."""
 
+    words = "{0.of}"
+
     def of_values(self, values: Array) -> Array:
         return np.where(np.isnan(values), np.nan, (values == 0.0) & np.signbit(values))
 
     def names(self, is_inside: Callable[[float], bool]) -> list[str]:
         words = {0.0: "any number but −0.0", 1.0: "−0.0", np.nan: "NaN or non-numeric"}
         return [word for code, word in words.items() if is_inside(code)]
-
-    def __str__(self) -> str:
-        return str(self.of)
 
 
 class Reading:

@@ -20,7 +20,7 @@ from ..claims.claim import claim_at
 from ..clock import now
 from ..errors import DatasetError, MechanismError, OptionError, described
 from ..events.outputs import Raised, as_outputs
-from ..events.records import canonical, plain_output
+from ..events.plain_outputs import canonical, plain_output
 from ..floating_point_errors import own_arithmetic
 from ..options import DEFAULTS, EXACT_OPTIONS, Budget, Options, Progress
 from ..progress import Meter, told
@@ -35,7 +35,10 @@ from .fingerprint import World, is_stateless
 from .sources import ForkingGenerator, Source, StandIns, active, is_executing, is_tool
 from .uniform import LIMITS, Lazy, Refusal
 
-_UNKNOWN: Final = ExactDistribution.unknown(INTERRUPTED)
+_UNKNOWN: Final = ExactDistribution(
+    probabilities={}, remainder=1.0, error=0.0, n_states=0, n_executions=0, n_draws=0.0, seconds=0.0,
+    ended_by=INTERRUPTED,
+)  # fmt: skip
 _WAY_ON: Final = "the same call begins anew; a Budget with fewer seconds ends it sooner"
 
 
@@ -110,17 +113,7 @@ def audit_pairs(mechanism: Any, pairs: Iterable[tuple[Any, Any]], options: Optio
     """Audit the claim exactly on each pair, as `check` and `find_worst_pair` do; return the result.
 
     A dataset that is in several pairs is explored once. When the `seconds` of the options are over, pairs are left out.
-
-    Raises
-    ------
-    OptionError
-        For an option of audits that sample.
-    DatasetError
-        If there is no pair.
-    MechanismError
-        If the code draws or computes what an exact audit cannot follow, with the line.
-    Interrupted
-        After Ctrl-C, with the result so far.
+    After Ctrl-C, `Interrupted` is raised with the result so far.
     """
     for name, default in DEFAULTS.items():
         if name not in EXACT_OPTIONS and (value := getattr(options, name)) != default and value != setting(name):

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Context, Decimal
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
@@ -75,14 +74,6 @@ class ExactDistribution:
     ended_by: str = ""
     not_merged: Mapping[str, int] = field(default_factory=dict, repr=False)
 
-    @classmethod
-    def unknown(cls, reason: str) -> ExactDistribution:
-        """Return the distribution of code that was never executed."""
-        return cls(
-            probabilities={}, remainder=1.0, error=0.0, n_states=0, n_executions=0, n_draws=0.0, seconds=0.0,
-            ended_by=reason,
-        )  # fmt: skip
-
     @property
     def headline(self) -> str:
         """What is known, on one line."""
@@ -115,8 +106,7 @@ class ExactResult(Result):
         By how much δ exceeds what the claim allows, in the worse direction and on the worst pair; the claim holds if it
         is at most 0.
     tolerance : float
-        The excess of δ that counts as verified, as what is not explored may exceed any pure claim, and nearly every
-        implementation in floating-point arithmetic does.
+        The excess of δ that counts as verified: of what is not explored, and of the rounding of doubles.
     n_pairs, untried : int
         Pairs that were audited, and pairs of the domain that the budget left out.
     """
@@ -262,7 +252,6 @@ def _named(output: Any) -> str:
     return str(output) if isinstance(output, Raised) else f"output {shorten(output)}"
 
 
-@lru_cache(maxsize=4096)
 def _exp(epsilon: float) -> tuple[Fraction, Fraction]:
     """Return fractions around e^ε, 10⁻⁵⁸ apart."""
     value = Fraction(Decimal(min(epsilon, 1e6)).exp(_DIGITS))  # a double or a count of draws is never below e^-10⁶
@@ -304,11 +293,6 @@ def _lines(claim: Claim) -> list[tuple[float, float]] | None:
     return None
 
 
-def _is_complete(claim: Claim) -> bool:
-    """Whether a claim holds if no event crosses its boundary, which a claim about divergences does not."""
-    return not claim.divergence_slopes
-
-
 def excess_of(claim: Claim, x: ExactDistribution, y: ExactDistribution) -> Interval:
     """Return limits of the largest excess of Pr[M(x) ∈ S] over what the claim allows, over events and directions."""
     found = []
@@ -320,7 +304,8 @@ def excess_of(claim: Claim, x: ExactDistribution, y: ExactDistribution) -> Inter
         for epsilon, delta in lines:
             low, high = _delta(a, b, epsilon)
             found.append((_down(low - Fraction(delta)), rounded_outward(high - Fraction(delta))))
-    upper = max(high for _, high in found) if _is_complete(claim) else math.inf
+    # A claim about divergences may be broken though no event crosses its boundary.
+    upper = math.inf if claim.divergence_slopes else max(high for _, high in found)
     return Interval(max(low for low, _ in found), upper)
 
 

@@ -18,7 +18,6 @@ import gc
 import itertools
 import marshal
 import pickle
-import re
 import sys
 import sysconfig
 import types
@@ -30,6 +29,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from ..events.kinds import WRAPPERS, opened
 from .frames import NULL, Unreadable, is_own
 from .uniform import Refusal
 
@@ -69,7 +69,7 @@ _ITERATORS: Final = {
     *map(type, (iter([]), iter(()), iter(range(1)), iter(range(2**70)), iter(""), iter("é"), iter(b""), reversed([]))),
     enumerate, zip, map, filter, reversed,
 }  # fmt: skip
-_WRAPPERS: Final = (types.MethodType, functools.partial, staticmethod, classmethod, types.MappingProxyType)
+_HOLDERS: Final = (staticmethod, classmethod, types.MappingProxyType)  # of one object, and of attributes
 _STATIC: Final = (
     types.MethodDescriptorType, types.WrapperDescriptorType, types.GetSetDescriptorType, types.MemberDescriptorType,
     types.ClassMethodDescriptorType, type(np.any),
@@ -158,6 +158,11 @@ class Method(NamedTuple):
 
     read: Callable[[Fingerprint, Any], Sequence[Any]]
     put: Callable[[Any, Sequence[Any]], Any] | None = None
+
+
+def _opened(print_: Fingerprint, value: Any) -> list[Any]:
+    _, label, names, parts = opened(value)
+    return [Data(label), *names, *parts]
 
 
 def _dict(print_: Fingerprint, held: Any) -> list[Any]:
@@ -325,25 +330,19 @@ _METHODS: Final[dict[type, Method]] = {
     dict: Method(_dict, _put_dict),
     set: Method(_set, _keep),
     frozenset: Method(_set),
-    collections.deque: Method(lambda print_, value: [value.maxlen, *value], _keep),
-    bytearray: Method(lambda print_, value: [Data((bytes(value),))], _keep),
+    **dict.fromkeys((collections.deque, bytearray), Method(_opened, _keep)),
     np.ndarray: Method(
         _array, lambda value, parts: np.copyto(value, np.frombuffer(parts[0][0], value.dtype).reshape(value.shape))
-    ),
-    types.CellType: Method(
-        lambda print_, value: gc.get_referents(value), lambda value, parts: setattr(value, "cell_contents", *parts)
     ),
     types.FunctionType: Method(_function, _put_function),
     functools._lru_cache_wrapper: Method(_cache, lambda value, parts: value.cache_clear()),
     types.CodeType: Method(_code),
     types.ModuleType: Method(_module),
     **dict.fromkeys((types.BuiltinFunctionType, types.MethodWrapperType), Method(_builtin)),
-    **dict.fromkeys(_WRAPPERS, Method(lambda print_, value: gc.get_referents(value))),
-    **dict.fromkeys((slice, range), Method(lambda print_, value: [value.start, value.stop, value.step])),
+    **dict.fromkeys(WRAPPERS.keys() - {functools.cached_property}, Method(_opened)),
+    types.CellType: Method(_opened, lambda value, parts: setattr(value, "cell_contents", *parts[1:])),
+    **dict.fromkeys(_HOLDERS, Method(lambda print_, value: gc.get_referents(value))),
     np.ufunc: Method(_ufunc),
-    re.Pattern: Method(lambda print_, value: [Data((value.pattern, value.flags))]),
-    types.GenericAlias: Method(lambda print_, value: [value.__origin__, value.__args__]),
-    property: Method(lambda print_, value: [value.fget, value.fset, value.fdel]),
     **dict.fromkeys(_STATIC, Method(lambda print_, value: [Data((id(value),))])),
     **dict.fromkeys((*_ITERATORS, *_VIEW_ITERATORS), Method(_iterator)),
 }

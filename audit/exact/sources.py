@@ -31,7 +31,7 @@ import numpy as np
 from ..replay import noise_primitive, recorded_run
 from ..replay.distributions import Distribution
 from ..replay.recorded_run import CHOOSING, GLOBAL_STATE, NUMPY_DRAWS
-from ..replay.registered import Patch, imported_families, patched, registered_names
+from ..replay.registered import Patch, imported_families, patched
 from ..replay.tape import Tape, active_tape, recording_on, state_of
 from . import uniform
 from .uniform import LIMITS, OF_MATH, Lazy, Refusal, Uniform, is_generator, pieces, refusing
@@ -468,7 +468,7 @@ class StandIns:
         for module, names in refused.items():
             for name in filter(vars(module).__contains__, names.split()):
                 instead.append((vars(module)[name], _refused(vars(module)[name], f"{module.__name__}.{name}")))
-        families = imported_families(set(registered_names()) - _FOLLOWED)
+        families = imported_families(but=_FOLLOWED)
         self.patches = [patch for family in families for patch in family.patches()]
         instead += [(getattr(each.owner, each.name), each.replacement) for each in self.patches]  # some have no hash
         self._made = {id(each): (each, made) for each, made in instead}  # kept, or their ids are used again

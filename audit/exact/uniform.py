@@ -2,8 +2,7 @@
 
 `Generator.random`, `RandomState.random_sample` and `random.random` all return k · 2⁻⁵³. A comparison or a conversion to
 an integer divides the range of k where the answer changes; the place is found by bisection with the code's own
-arithmetic. That a chain of operations is monotone follows for +, −, ×, ÷, √ and rounding from correct rounding; for
-log, exp and their kin it is assumed, and checked at the neighbours of every breakpoint.
+arithmetic, which is monotone, and is checked at the neighbours of every breakpoint.
 
 Proof: docs/proofs/exact.md
 """

@@ -2,8 +2,7 @@
 
 Independent coins include each canary with probability π, ½ unless stated. For (ε, δ)-DP towards a change of any one
 canary, correct guesses have the rate F(b) = e^t b + d at most where wrong ones have the rate b (`GuessLimit`); a claim
-given by a concave boundary has F⁻¹ in place of the line. G of m canaries are guessed, and V guesses are correct:
-`count_tail` is the largest Pr[V ≥ v] under a line, and `is_impossible` bounds it under a whole curve.
+given by a concave boundary has F⁻¹ in place of the line. G of m canaries are guessed, and V guesses are correct.
 
 Proof: docs/proofs/canaries.md
 
@@ -124,7 +123,7 @@ class GuessLimit:
 def line(epsilon: float, delta: float, *, probability: float = 0.5, both: bool) -> GuessLimit:
     """Return the limit of (ε, δ)-DP: for guesses of both kinds (a probability of 0.5), or only of "in".
 
-    Guesses of "out" alone are guesses of "in" with 1 − π in place of π.
+    Guesses of "out" are guesses of "in" with 1 − π in place of π.
     """
     if both:
         return GuessLimit(epsilon, delta)

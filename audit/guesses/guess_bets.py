@@ -36,8 +36,8 @@ _DIRECT = 512  # length up to which sums are formed directly
 def walk_crossing(numbers: tuple[int, ...], most_wrong: tuple[int, ...], log_odds: float) -> float:
     """Probability that for some k at most `most_wrong[k]` of the first `numbers[k]` guesses are incorrect.
 
-    Exact up to about 1e-14: the distribution of the incorrect guesses of walks that have not crossed is carried from
-    number to number. `most_wrong` is −1 where no walk crosses; guesses are independent, and right with these log-odds.
+    Exact up to about 1e-14. `most_wrong` is −1 if no walk crosses; guesses are independent, and right with these
+    log-odds.
     """
     distribution, first, crossed, before = np.ones(1), 0, 0.0, 0
     for number, most in zip(numbers, most_wrong, strict=True):
@@ -104,14 +104,9 @@ def log_wealth(right: Array, wrong: Array, log_odds: float) -> Array:
 
 @lru_cache(maxsize=1 << 8)
 def largest_refuted(right: tuple[int, ...], numbers: tuple[int, ...], level: float) -> float:
-    """Return T; minus infinity if the guesses refute nothing.
+    """Return T at the level a in (0, 1); minus infinity if the guesses refute nothing.
 
-    Parameters
-    ----------
-    right, numbers : tuple of int, same length
-        Correct guesses among the first so many; the numbers increase.
-    level : float
-        a, in (0, 1).
+    `right` are the correct ones among the first so many guesses, and the `numbers` increase.
     """
     v = np.asarray(right, dtype=np.float64)
     wrong, enough = np.asarray(numbers, dtype=np.float64) - v, -math.log(level)

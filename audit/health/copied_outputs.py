@@ -1,6 +1,7 @@
-"""Copies among outputs drawn elsewhere: a passage that occurs again, or many outputs that occur equally often.
+"""Copies among outputs drawn elsewhere, apart, as the other checks look at runs that the audit has drawn.
 
-The copies come from a file that was read twice, files that overlap, or runs with the same seed.
+A passage occurs again, or many outputs occur equally often. The copies come from a file that was read twice, files
+that overlap, or runs with the same seed.
 
 Proof: docs/proofs/dependence.md
 """
@@ -37,7 +38,7 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """The outputs on one dataset, by codes: equal outputs have equal codes, different vectors nearly always not."""
+    """The outputs on one dataset, by their `codes_of`."""
 
     name: str
     codes: Codes
@@ -53,8 +54,8 @@ def copied_outputs(
 ) -> tuple[list[Finding], list[Finding]]:
     """Return the findings of copies on one side, and of outputs on y that are copies of those on x.
 
-    There are five checks: of passages on x, on y and on both, and of repeat counts on x and on y. Each raises a false
-    alarm with probability at most `alpha`. Passages mean something on a side whose outputs are `in_order` of the runs.
+    Each of the five checks raises a false alarm with probability at most `alpha`. Passages mean something on a side
+    whose outputs are `in_order` of the runs; how often outputs occur means something on any side.
     """
     if len(x) == 0 or len(y) == 0:
         return [], []
@@ -70,8 +71,7 @@ def _repeats(side: _Side, likeliest: float, alpha: float) -> list[Finding]:
     """Find outputs on one dataset that repeat earlier ones in the same order."""
     runs = len(side.codes)
     length = passage_length(runs * (runs - 1) / 2, agreement(likeliest), alpha / 2)
-    found = None if length is None else repeated_passage(side.codes, length)
-    if found is None:
+    if length is None or (found := first_passage(side.codes, side.codes, length)) is None:
         return []
     message = (
         f"{found.copies:,} of {runs:,} outputs on {side.name} repeat earlier ones in the same order: "
@@ -85,8 +85,7 @@ def _shared(x: _Side, y: _Side, likeliest: float, alpha: float) -> list[Finding]
     """Find outputs on y that repeat those on x in the same order."""
     runs = len(y.codes)
     length = passage_length(len(x.codes) * runs, likeliest, alpha / 2)
-    found = None if length is None else shared_passage(x.codes, y.codes, length)
-    if found is None:
+    if length is None or (found := first_passage(x.codes, y.codes, length)) is None:
         return []
     message = (
         f"{found.copies:,} of {runs:,} outputs on y repeat outputs on x in the same order: "
@@ -132,33 +131,27 @@ def passage_length(pairs: float, agreement: float, alpha: float) -> int | None:
     return max(1, math.ceil((math.log(pairs) - math.log(alpha)) / -math.log(agreement)))
 
 
-def repeated_passage(codes: Codes, length: int) -> Passage | None:
-    """Return the first passage of at least `length` outputs that repeats an earlier one without overlap."""
-    marks = _marks(codes, length)
-    if len(marks) <= length:
-        return None
-    order, starts = _groups(marks)
-    sizes = np.diff(starts, append=len(order))
-    first = np.empty_like(order)  # where each window occurs first
-    first[order] = np.repeat(np.minimum.reduceat(order, starts), sizes)
-    return _passage(codes, codes, first, np.flatnonzero(np.arange(len(first)) - first >= length), length)
+def first_passage(x: Codes, y: Codes, length: int) -> Passage | None:
+    """Return the first passage of at least `length` outputs on y that occurs on x.
 
-
-def shared_passage(x: Codes, y: Codes, length: int) -> Passage | None:
-    """Return the first passage of at least `length` outputs on y that occurs on x."""
-    on_x, on_y = _marks(x, length), _marks(y, length)
+    If both are the same array, it repeats an earlier one without overlap.
+    """
+    on_x = _marks(x, length)
+    on_y = on_x if x is y else _marks(y, length)
     if min(len(on_x), len(on_y)) == 0:
         return None
-    order, starts = _groups(on_x)
-    places = np.minimum(np.searchsorted(on_x[order[starts]], on_y), len(starts) - 1)
-    first = np.minimum.reduceat(order, starts)[places]  # where windows on y occur first on x, if they do
-    return _passage(x, y, first, np.flatnonzero(on_x[first] == on_y), length)
-
-
-def _passage(
-    x: Codes, y: Codes, first: npt.NDArray[np.int64], again: npt.NDArray[np.int64], length: int
-) -> Passage | None:
-    """Return the first passage on y among the windows at `again`, which occur on x at `first`."""
+    order = np.argsort(on_x)
+    ordered = on_x[order]
+    starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))  # of each different mark
+    earliest = np.minimum.reduceat(order, starts)
+    # Where the windows on y occur first on x, if they do.
+    if x is y:
+        first = np.empty_like(order)
+        first[order] = np.repeat(earliest, np.diff(starts, append=len(order)))
+        again = np.flatnonzero(np.arange(len(first)) - first >= length)
+    else:
+        first = earliest[np.minimum(np.searchsorted(ordered[starts], on_y), len(starts) - 1)]
+        again = np.flatnonzero(on_x[first] == on_y)
     if len(again) == 0:
         return None
     second = int(again[0])
@@ -176,18 +169,21 @@ def _passage(
 
 def _sides(x: Outputs, y: Outputs) -> tuple[_Side, _Side]:
     """Return both sides with codes that can be compared."""
-    both = np.concatenate(merge([x], [y]))
-    if both.dtype == object:
+    codes = codes_of(np.concatenate(merge([x], [y])))
+    first, second = (
+        _Side(name, part, np.unique(part, return_counts=True)[1])
+        for name, part in (("x", codes[: len(x)]), ("y", codes[len(x) :]))
+    )
+    return first, second
+
+
+def codes_of(outputs: Outputs) -> Codes:
+    """Return a code for each output: equal outputs have equal codes, different vectors nearly always not."""
+    if outputs.dtype == object:
         places: dict[Any, int] = {}
-        keys = map(outcome_key, both.tolist())
-        codes = np.fromiter((places.setdefault(key, len(places)) for key in keys), np.uint64, len(both))
-    else:
-        codes = row_keys(both if both.ndim == 2 else both[:, None])
-    return _side("x", codes[: len(x)]), _side("y", codes[len(x) :])
-
-
-def _side(name: str, codes: Codes) -> _Side:
-    return _Side(name, codes, np.unique(codes, return_counts=True)[1])
+        keys = map(outcome_key, outputs.tolist())
+        return np.fromiter((places.setdefault(key, len(places)) for key in keys), np.uint64, len(outputs))
+    return row_keys(outputs if outputs.ndim == 2 else outputs[:, None])
 
 
 def _marks(codes: Codes, length: int) -> Codes:
@@ -200,10 +196,3 @@ def _marks(codes: Codes, length: int) -> Codes:
         marks = mixed(3 * marks[:-step] + marks[step:])
         done += step
     return marks
-
-
-def _groups(marks: Codes) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the places of the marks in increasing order, and where each different mark begins there."""
-    order = np.argsort(marks)
-    ordered = marks[order]
-    return order, np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))

@@ -1,9 +1,8 @@
 """Health checks for runs that are not independent draws.
 
-The message of a failed check states the observation, why it weakens the audit, and how to silence this check. With the
-checks of events, thirty-two checks raise a false alarm with probability at most 1e-8 each: in fewer than one audit in
-a million. Runs on one dataset have three more checks, but none of a main phase or an event. Outputs drawn elsewhere
-have eight such checks. The checks of datasets raise no false alarms.
+With the checks of events, thirty-two checks raise a false alarm with probability at most 1e-8 each: in fewer than one
+audit in a million. Runs on one dataset have three more checks, but none of a main phase or an event. Outputs drawn
+elsewhere have eight such checks. The checks of datasets raise no false alarms.
 
 Proof: docs/proofs/dependence.md
 """
@@ -31,17 +30,16 @@ from ..events.outputs import (
     number_of,
     outcome_key,
     outcome_list,
-    row_keys,
 )
 from ..inference.binomial_tails import clopper_pearson
 from ..inference.dependence import (
     dispersion_pvalue,
+    hypergeometric_tail,
     log_chance_of_head,
     log_chance_of_order,
     pairs_within_pvalue,
     product_pvalue,
 )
-from ..inference.two_sample_test import hypergeometric_tail
 from ..sampling.output_hashes import (
     FINGERPRINTED,
     MARKS,
@@ -54,6 +52,7 @@ from ..sampling.output_hashes import (
     stretch_marks,
 )
 from ..sampling.tasks import BlockCounts, no_blocks
+from .copied_outputs import codes_of, copied_outputs
 from .findings import FALSE_ALARM, Finding, HealthCheck, Snapshot
 
 # Statistics of dependence between runs, from their order: between successive runs, or between runs on x and on y.
@@ -76,17 +75,6 @@ Halves = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
-class Coupling:
-    """Pairs of runs, one on x and one on y, that fall into the same halves too often or too rarely."""
-
-    lag: int  # the i-th run on x is paired with the (i + lag)-th on y
-    pairs: int
-    both: int  # pairs with both outputs in the upper half
-    expected: float  # mean of `both` in independent runs
-    error: float  # its standard deviation
-
-
-@dataclass(frozen=True, slots=True)
 class Spread:
     """Variation of a count between parts of the runs."""
 
@@ -94,17 +82,6 @@ class Spread:
     between: str  # description of the parts
     pvalue: float  # probability of as much, or as little, variation in independent runs
     ratio: float  # to the variation of independent runs
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """First or last runs that differ from the other runs."""
-
-    is_first: bool
-    runs: int
-    upper: int  # outputs in the upper half
-    expected: float  # mean of `upper` in independent runs
-    error: float  # its standard deviation
 
 
 def serial_correlation(blocks: list[Outputs]) -> float | None:
@@ -115,27 +92,32 @@ def serial_correlation(blocks: list[Outputs]) -> float | None:
     return float(np.sum(products) / math.sqrt(len(products))) if products else None
 
 
-def change(blocks: list[Outputs], *, alpha: float) -> Change | None:
-    """Return first or last runs that differ from the rest, if any; false alarms have probability at most `alpha`."""
+def change(side: str, blocks: list[Outputs], alpha: float) -> list[Finding]:
+    """Find first or last runs that differ from the rest."""
     outputs = _joined(_head(blocks, _WATCHED))[:_WATCHED]
     upper, n = halves(outputs), len(outputs)
     total, summed = int(upper.sum()), np.concatenate([[0], np.cumsum(upper)])
     sizes = [n >> power for power in range(1, n.bit_length())]
-    best: tuple[float, Change] | None = None
+    least, message = alpha, ""
     for size in sizes:
-        for is_first, found in ((True, summed[size]), (False, total - summed[n - size])):
+        for which, found in (("first", summed[size]), ("last", total - summed[n - size])):
             expected = size * total / n
             error = math.sqrt(expected * (1 - total / n) * (n - size) / max(n - 1, 1))
             if abs(found - expected) <= _SUSPICIOUS * error:
                 continue
             chance = 4.0 * _OVER * len(sizes) * hypergeometric_tail(int(found), size, total, n)
-            if chance <= (alpha if best is None else best[0]):
-                best = chance, Change(is_first, size, int(found), expected, error)
-    return None if best is None else best[1]
+            if chance <= least:
+                least = chance
+                message = (
+                    f"the outputs on {side} change from run to run: of the {which} {size:,} runs checked, {found:,} "
+                    f"lie in the upper half, where independent runs give {expected:,.0f} ± {error:,.0f}. The "
+                    "mechanism keeps state, such as a budget or a counter."
+                )
+    return [Finding(HealthCheck.NONSTATIONARY, message)] if message else []
 
 
-def coupling(blocks_x: list[Outputs], blocks_y: list[Outputs], *, alpha: float) -> Coupling | None:
-    """Return the most suspicious lag between runs on x and y; false alarms have probability at most `alpha`.
+def common_numbers(blocks_x: list[Outputs], blocks_y: list[Outputs], alpha: float) -> list[Finding]:
+    """Find common random numbers on x and y, at the most suspicious lag between the runs.
 
     If the runs on x and y are independent and at least one side is in random order, then the number of coincidences,
     given the number of runs in each half, is hypergeometric. The lags share alpha.
@@ -144,36 +126,40 @@ def coupling(blocks_x: list[Outputs], blocks_y: list[Outputs], *, alpha: float) 
     n = min(len(x), len(y), _LOOKED_AT)
     in_x, in_y = _halves_of_both(x[:n], y[:n])
     if n < _LEAST_PAIRS or min(in_x.sum(), n - in_x.sum(), in_y.sum(), n - in_y.sum()) == 0:
-        return None
+        return []
     length = 1 << (2 * n - 1).bit_length()
     spectrum = np.conj(np.fft.rfft(in_x.astype(np.float64), length)) * np.fft.rfft(in_y.astype(np.float64), length)
     products = np.fft.irfft(spectrum, length)
     lags = np.arange(_LEAST_PAIRS - n, n - _LEAST_PAIRS + 1)
-    pairs = (n - np.abs(lags)).astype(np.float64)
+    paired = n - np.abs(lags)
+    pairs = paired.astype(np.float64)
     both = np.rint(products[lags])  # a negative lag counts from the end
-    total_x, total_y = (np.concatenate([[0.0], np.cumsum(side, dtype=np.float64)]) for side in (in_x, in_y))
-    first = np.maximum(-lags, 0)  # first paired run on x; all pairs lie within the n runs
-    count_x = total_x[first + pairs.astype(np.int64)] - total_x[first]
-    first = np.maximum(lags, 0)
-    count_y = total_y[first + pairs.astype(np.int64)] - total_y[first]
+
+    def upper_from(first: npt.NDArray[np.int64], upper: Halves) -> npt.NDArray[np.float64]:
+        """Return how many of the paired runs, which begin at `first`, are in the upper half."""
+        total = np.concatenate([[0.0], np.cumsum(upper, dtype=np.float64)])
+        return np.asarray(total[first + paired] - total[first])
+
+    count_x, count_y = upper_from(np.maximum(-lags, 0), in_x), upper_from(np.maximum(lags, 0), in_y)
     expected = count_x * count_y / pairs
     variance = expected * (pairs - count_x) * (pairs - count_y) / (pairs * (pairs - 1.0))
     score = np.abs(both - expected) / np.sqrt(np.maximum(variance, 1e-300))
     score[variance <= 0.0] = 0.0
     most = int(np.argmax(score))
     if score[most] < _SUSPICIOUS:
-        return None
-    counted = [int(part[most]) for part in (pairs, count_x, count_y, both)]
-    chance = min(1.0, 2.0 * _OVER * len(lags) * hypergeometric_tail(counted[3], counted[1], counted[2], counted[0]))
-    if chance > alpha:
-        return None
-    return Coupling(
-        lag=int(lags[most]),
-        pairs=counted[0],
-        both=counted[3],
-        expected=float(expected[most]),
-        error=math.sqrt(variance[most]),
+        return []
+    found, lag = int(both[most]), int(lags[most])
+    tail = hypergeometric_tail(found, int(count_x[most]), int(count_y[most]), int(pairs[most]))
+    if 2.0 * _OVER * len(lags) * tail > alpha:
+        return []
+    partner = "i-th" if lag == 0 else f"(i{lag:+,})-th"
+    message = (
+        f"runs on x and y have common random numbers, the i-th on x with the {partner} on y: in {found:,} of "
+        f"{pairs[most]:,.0f} such pairs both outputs lie in the upper half, where independent runs give "
+        f"{expected[most]:,.0f} ± {math.sqrt(variance[most]):,.0f}. Both datasets share noise, and the test needs "
+        "independent runs."
     )
+    return [Finding(HealthCheck.SHARED_RANDOMNESS, message)]
 
 
 def spread_of_halves(blocks: list[Outputs]) -> list[Spread]:
@@ -215,21 +201,12 @@ def equal_pairs(blocks: list[Outputs]) -> tuple[int, int, list[int]]:
     sizes = [len(block) for block in blocks]
     number = np.repeat(np.arange(len(blocks)), sizes)
     shuffled = np.random.default_rng(0).permutation(len(outputs))
-    codes = _codes_of(outputs)[shuffled]
+    codes = (outputs if _are_numbers([outputs]) else codes_of(outputs))[shuffled]
     order = np.argsort(codes, kind="stable")
     codes, number = codes[order], number[shuffled][order]
     is_new = np.concatenate([[True], codes[1:] != codes[:-1]])
     is_pair = is_new[:-1] & ~is_new[1:]
     return int((number[:-1] == number[1:])[is_pair].sum()), int(is_pair.sum()), sizes
-
-
-def _codes_of(outputs: Outputs) -> npt.NDArray[Any]:
-    """Return a number for each output; two numbers are equal if and only if the outputs are."""
-    if outputs.dtype == object:
-        places: dict[Any, int] = {}
-        keys = map(outcome_key, outputs.tolist())
-        return np.fromiter((places.setdefault(key, len(places)) for key in keys), np.int64, len(outputs))
-    return row_keys(outputs) if outputs.ndim == 2 else outputs
 
 
 def two_sided(z: float) -> float:
@@ -346,9 +323,9 @@ def unsteady_blocks(side: str, seen: list[Spread], alpha: float) -> list[Finding
 
 def unsteady_on_both(seen_x: list[Spread], seen_y: list[Spread], alpha: float) -> list[Finding]:
     """Find unsteady counts by the product of the independent p-values on x and on y, if neither suffices alone."""
-    on_y = {_kind(spread): spread for spread in seen_y}
+    on_y = {(spread.what, spread.between == _IN_PARTS): spread for spread in seen_y}
     for x in seen_x:
-        y = on_y.get(_kind(x))
+        y = on_y.get((x.what, x.between == _IN_PARTS))
         if y is not None and (pvalue := product_pvalue(x.pvalue, y.pvalue)) <= alpha:
             message = (
                 f"the {x.what} vary {x.ratio:.2f} times as much on x, and {y.ratio:.2f} times on y, between the "
@@ -356,10 +333,6 @@ def unsteady_on_both(seen_x: list[Spread], seen_y: list[Spread], alpha: float) -
             )
             return [Finding(HealthCheck.NONSTATIONARY, message)]
     return []
-
-
-def _kind(spread: Spread) -> tuple[str, bool]:
-    return spread.what, spread.between == _IN_PARTS
 
 
 def _spread_of_counts(counts: BlockCounts) -> list[Spread]:
@@ -442,14 +415,12 @@ def _log_chance(head: Outputs, blocks: list[Outputs]) -> float:
 
 def _repeated_stretches(side: str, blocks: list[Outputs], counts: BlockCounts, alpha: float) -> list[Finding]:
     """Find blocks that contain the same stretch of outputs, at any position: workers share one random stream."""
-    step = -(-len(blocks) // _MARKED)
-    kept = blocks[::step] if step > 1 else blocks
-    sizes = np.concatenate([[len(block) for block in kept], counts.sizes]).astype(np.int64)
-    sizes = sizes[: len(kept) + len(counts.stretches)]
+    kept = blocks[:: max(1, -(-len(blocks) // _MARKED))]
+    sizes = np.array([*map(len, kept), *counts.sizes[: len(counts.stretches)]], np.int64)
     lengths = np.array([stretch_length(size) for size in sizes.tolist()])
     is_marked = np.concatenate([np.ones(len(kept), np.bool_), counts.stretches.any(axis=1)])
     own = np.array([stretch_marks(block) for block in kept], np.uint64).reshape(-1, MARKS)
-    marks = np.concatenate([own, counts.stretches]) if len(counts.stretches) else own
+    marks = np.concatenate([own, counts.stretches])
     found = n_marked = 0
     for length in set(lengths.tolist()) - {0}:
         here = (lengths == length) & is_marked
@@ -457,9 +428,8 @@ def _repeated_stretches(side: str, blocks: list[Outputs], counts: BlockCounts, a
         repeated = values[(times > 1) & (values != 0)]
         if len(repeated) == 0:
             continue
-        if _log_chance_of_stretch(length, agreement(blocks, alpha / 2), sizes[here]) <= math.log(
-            alpha / (2 * N_LENGTHS)
-        ):
+        limit = math.log(alpha / (2 * N_LENGTHS))
+        if _log_chance_of_stretch(length, agreement(blocks, alpha / 2), sizes[here]) <= limit:
             found += int(np.isin(marks[here], repeated).any(axis=1).sum())
             n_marked += int(here.sum())
     if found == 0:
@@ -507,28 +477,27 @@ def _examine(
     alpha: float,
 ) -> tuple[Finding, ...]:
     found: list[Finding] = []
-    differ = [_all_differ(blocks) for blocks in pilot]
-    repeats = [
-        []
-        if all_differ and len(counts.sizes) == 0
-        else _repeated_heads(side, blocks, counts, alpha) or _repeated_stretches(side, blocks, counts, alpha)
-        for side, blocks, counts, all_differ in zip(("x", "y"), pilot, main, differ, strict=True)
-    ]
+    all_repeated: list[Finding] = []
     in_order: list[list[Finding]] = []
     seen = [spreads(*side) for side in zip(pilot, main, strict=True)]
-    for side, blocks, spread, repeated, all_differ in zip(("x", "y"), pilot, seen, repeats, differ, strict=True):
-        is_same = [] if HealthCheck.DUPLICATE_OUTPUTS in ignore else repeated
-        changed, serial = _change(side, blocks, alpha), _serial_dependence(side, blocks, alpha)
-        used_again = serial or ([] if all_differ else noise_used_again(side, blocks, alpha))
+    for side, blocks, counts, spread in zip(("x", "y"), pilot, main, seen, strict=True):
+        differ, repeated = _all_differ(blocks), list[Finding]()
+        if not differ or len(counts.sizes):
+            repeated = _repeated_heads(side, blocks, counts, alpha) or _repeated_stretches(side, blocks, counts, alpha)
+        changed, serial = change(side, blocks, alpha), _serial_dependence(side, blocks, alpha)
+        used_again = serial or ([] if differ else noise_used_again(side, blocks, alpha))
         is_said = bool(used_again) and HealthCheck.SERIAL_DEPENDENCE not in ignore
         unsteady = changed or ([] if is_said else unsteady_blocks(side, spread, alpha))
-        found += is_same or unsteady  # repeated blocks also make counts unsteady
+        # Repeated blocks also make counts unsteady.
+        found += unsteady if HealthCheck.DUPLICATE_OUTPUTS in ignore or not repeated else repeated
         found += used_again
+        all_repeated += repeated
         in_order.append(changed + serial)
     if not any(finding.check not in ignore for finding in found):
         found += unsteady_on_both(seen[0], seen[1], alpha)
-    if HealthCheck.DUPLICATE_OUTPUTS in ignore or not any(repeats):  # repeated blocks also look like shared randomness
-        found += _same_order(pilot, main, alpha) or _shared_randomness(*pilot, in_order, alpha)
+    if HealthCheck.DUPLICATE_OUTPUTS in ignore or not all_repeated:  # which also look like shared randomness
+        # Common numbers prove nothing if both sides show an order of their own.
+        found += _same_order(pilot, main, alpha) or ([] if all(in_order) else common_numbers(*pilot, alpha))
     return tuple(finding for finding in found if finding.check not in ignore)
 
 
@@ -557,7 +526,7 @@ def examine_in_order(
     """
 
     def steadiness(blocks: list[Outputs], alpha: float) -> tuple[Finding, ...]:
-        found = _change("x and y", blocks, alpha) or unsteady_blocks("x and y", spreads(blocks, no_blocks()), alpha)
+        found = change("x and y", blocks, alpha) or unsteady_blocks("x and y", spreads(blocks, no_blocks()), alpha)
         return tuple(finding for finding in found if finding.check not in ignore)
 
     columns = columns_of((blocks, blocks[:0]), names)
@@ -574,26 +543,20 @@ def examine_order(
     Each of the eight checks raises a false alarm with probability at most `FALSE_ALARM`, over all columns. Outputs that
     are sorted by one column are in the order of no other.
     """
-    from .copied_outputs import copied_outputs
-
     columns = columns_of(([x], [y]), names)
-    in_order = [
+    x_in_order, y_in_order = (
         not _is_sorted(side) and not any(_is_sorted_on_purpose(sides[place][0]) for _, sides in columns)
         for place, side in enumerate((x, y))
-    ]
+    )
 
     def checks(x: list[Outputs], y: list[Outputs], alpha: float) -> tuple[Finding, ...]:
-        serial = [
-            _serial_dependence(side, outputs, alpha) if is_in_order else []
-            for side, outputs, is_in_order in zip(("x", "y"), (x, y), in_order, strict=True)
-        ]
-        common = _shared_randomness(x, y, serial, alpha) if any(in_order) else []
-        copied, shared = (
-            ([], [])
-            if _all_differ([*x, *y])
-            else copied_outputs(x[0], y[0], in_order=(in_order[0], in_order[1]), alpha=alpha)
-        )
-        found = [*copied, *serial[0], *serial[1], *(common or shared)]
+        on_x = _serial_dependence("x", x, alpha) if x_in_order else []
+        on_y = _serial_dependence("y", y, alpha) if y_in_order else []
+        common = common_numbers(x, y, alpha) if (x_in_order or y_in_order) and not (on_x and on_y) else []
+        copied, shared = list[Finding](), list[Finding]()
+        if not _all_differ([*x, *y]):
+            copied, shared = copied_outputs(x[0], y[0], in_order=(x_in_order, y_in_order), alpha=alpha)
+        found = [*copied, *on_x, *on_y, *(common or shared)]
         return tuple(finding for finding in found if finding.check not in ignore)
 
     whole = checks([x], [y], FALSE_ALARM / 2 if columns else FALSE_ALARM)
@@ -678,19 +641,6 @@ def _all_differ(blocks: list[Outputs]) -> bool:
     return len(np.unique(values)) == len(values)
 
 
-def _change(side: str, blocks: list[Outputs], alpha: float) -> list[Finding]:
-    """Find outputs that differ at the beginning or the end of the pilot."""
-    found = change(blocks, alpha=alpha)
-    if found is None:
-        return []
-    message = (
-        f"the outputs on {side} change from run to run: of the {'first' if found.is_first else 'last'} "
-        f"{found.runs:,} runs checked, {found.upper:,} lie in the upper half, where independent runs give "
-        f"{found.expected:,.0f} ± {found.error:,.0f}. The mechanism keeps state, such as a budget or a counter."
-    )
-    return [Finding(HealthCheck.NONSTATIONARY, message)]
-
-
 def _serial_dependence(side: str, blocks: list[Outputs], alpha: float) -> list[Finding]:
     """Find correlated outputs of successive runs in a block."""
     z = serial_correlation(blocks)
@@ -701,22 +651,6 @@ def _serial_dependence(side: str, blocks: list[Outputs], alpha: float) -> list[F
         "noise from run to run, so the runs are not independent."
     )
     return [Finding(HealthCheck.SERIAL_DEPENDENCE, message)]
-
-
-def _shared_randomness(
-    blocks_x: list[Outputs], blocks_y: list[Outputs], in_order: list[list[Finding]], alpha: float
-) -> list[Finding]:
-    """Find common random numbers on x and y; they prove nothing if both sides show an order of their own."""
-    found = None if all(in_order) else coupling(blocks_x, blocks_y, alpha=alpha)
-    if found is None:
-        return []
-    partner = "i-th" if found.lag == 0 else f"(i{found.lag:+,})-th"
-    message = (
-        f"runs on x and y have common random numbers, the i-th on x with the {partner} on y: in {found.both:,} of "
-        f"{found.pairs:,} such pairs both outputs lie in the upper half, where independent runs give "
-        f"{found.expected:,.0f} ± {found.error:,.0f}. Both datasets share noise, and the test needs independent runs."
-    )
-    return [Finding(HealthCheck.SHARED_RANDOMNESS, message)]
 
 
 def _same_order(

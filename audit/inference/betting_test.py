@@ -3,13 +3,9 @@
 Let the line with slope e^{ε₀} and intercept δ₀ lie above the claim's boundary everywhere. For one run on each dataset
 and any event S, W = 1[M(x) ∈ S] − e^{ε₀} 1[M(y) ∈ S] then has mean at most δ₀ if the claim holds. So for any share λ in
 [0, 1/(e^{ε₀} + δ₀)] the wealth ∏(1 + λ(W_t − δ₀)) is a nonnegative supermartingale that starts at 1, and it ever
-reaches 1/alpha with probability at most alpha (Ville 1939). The same holds for any average of such wealths: over
-shares, over accounts, over pairs. There is an account for each direction and, for claims that are the same in both
-directions, two that bet on both at once. For an event S more likely on x and an event T more likely on y, half the sum
-of the two W has mean at most δ₀ and half the variance, so a violation that shows in both takes up to half the runs.
-If coins draw the dataset of each run, 1[correct guess] − e^{ε₀} 1[incorrect guess] has mean at most δ₀ too
-(`guess_test`): such bets win up to twice as much on rare events, but some runs are left over. The event, line and
-shares of a batch may depend on all earlier batches, so no runs are set aside for learning.
+reaches 1/alpha with probability at most alpha (Ville 1939), as does any average over shares and accounts. There is an
+account for each direction and, for claims that are the same in both directions, two that bet on both at once. The
+event, line and shares of a batch may depend on all earlier batches, so no runs are set aside for learning.
 
 Proofs: docs/proofs/wealth.md, docs/proofs/lines.md
 
@@ -39,7 +35,6 @@ from .guess_test import Guesses
 # Supporting lines of a claim's boundary: they lie above it everywhere and touch it at one point.
 
 _STEP = 1e-3  # of q or 1 − q, whichever is smaller
-_LEAST, _LEAST_REST = 1e-300, 1e-12  # of q and 1 − q; nearer to 0 or 1, doubles do not separate q from q ± h
 _ACCURACY = 4e-12  # of the smaller of a boundary and its complement; roots of Rényi claims have an accuracy of 1e-12
 
 
@@ -52,11 +47,11 @@ class Line:
 
 
 def best_line(claim: Claim, p: float, q: float, runs: float) -> Line:
-    """Return the supporting line near `q` against which a bet on an event at (p, q) wins most.
+    """Return the supporting line near `q` against which a bet on an event at (p, q) wins most; all of them are valid.
 
-    Every supporting line is valid. At a corner of the boundary, such as q = 1/(1 + e^ε) for pure DP, the lines on the
-    two sides differ by a factor of 6 in the runs that a refutation takes. Since q is an estimate, lines are also tried
-    two standard errors of `runs` runs away from q.
+    At a corner of the boundary, such as q = 1/(1 + e^ε) for pure DP, the lines on the two sides differ by a factor of 6
+    in the runs that a refutation takes. Since q is an estimate, lines are also tried two standard errors of `runs` runs
+    away.
     """
     return best_lines([claim], p, q, runs)[0]
 
@@ -66,7 +61,7 @@ def best_lines(claims: Sequence[Claim], p: float, q: float, runs: float) -> list
     error = math.sqrt(q * (1.0 - q) / runs)
     near = [q, *(at for at in (q - 2 * error, q + 2 * error, 0.98 * q, q + 0.02 * (1 - q)) if 0.0 < at < 1.0)]
     points = list(dict.fromkeys(map(_rounded, near)))
-    return [max(_supporting_lines(claim, points), key=lambda line: drift(line, p, q)) for claim in claims]
+    return [max(supporting_lines(claim, points), key=lambda line: drift(line, p, q)) for claim in claims]
 
 
 def drift(line: Line, p: float, q: float) -> float:
@@ -83,31 +78,19 @@ def _rounded(q: float) -> float:
     return min(max(math.sin(round(angle / step) * step) ** 2, 0.5 * q), 0.5 * (1.0 + q))
 
 
-def supporting_line(claim: Claim, q: float) -> Line:
-    """Return a line above the claim's boundary on all of [0, 1] that nearly touches it at `q` in (0, 1).
-
-    The boundary is concave, so the slopes s₋ and s₊ of the secants over [q − h, q] and [q, q + h] enclose its slopes at
-    q. A line through (q, B(q)) with slope s, s₊ ≤ s ≤ s₋, lies above B outside the two intervals and falls short inside
-    by at most (s₋ − s₊)h. This amount and a bound on the rounding error of the slope are added.
-
-    >>> from dpaudit import ApproxDP
-    >>> line = supporting_line(ApproxDP(1.0, 0.1), 0.05)
-    >>> round(line.slope, 6), round(line.intercept, 6)
-    (2.718282, 0.1)
-    """
-    if not _LEAST < q < 1.0 - _LEAST_REST:
-        raise OptionError(f"q={q!r} is outside (0, 1) or too near an end; use 1e-300 < q < 1 - 1e-12.", q=q)
-    return _supporting_lines(claim, [q])[0]
-
-
 @lru_cache(maxsize=1 << 12)
 def _known(claim: Claim) -> dict[float, Line]:
     """Return the cache of a claim's lines, keyed by the point of contact."""
     return {}
 
 
-def _supporting_lines(claim: Claim, points: Sequence[float]) -> list[Line]:
-    """Return the `supporting_line` at each point."""
+def supporting_lines(claim: Claim, points: Sequence[float]) -> list[Line]:
+    """Return lines above the claim's boundary B on all of [0, 1] that nearly touch it at the points, inside (0, 1).
+
+    B is concave, so a line through (q, B(q)) whose slope is between the secants over [q − h, q] and [q, q + h] lies
+    above B outside them and falls short inside by at most their difference times h, which is added with the rounding
+    error.
+    """
     known = _known(claim)
     if missing := [q for q in points if q not in known]:
         q = np.array(missing)
@@ -142,22 +125,13 @@ with two for both directions, on the best events and on outputs seen on one data
 class JointCounts:
     """Pairs of runs, one on each dataset, classified by which of the two lie in the event.
 
-    Attributes
-    ----------
-    both, only_p, only_q, neither : int
-        p names the side on which the claim bounds the event's probability, q the other side.
+    p names the side on which the claim bounds the event's probability, q the other side.
     """
 
     both: int
     only_p: int
     only_q: int
     neither: int
-
-    def __post_init__(self) -> None:
-        for name in ("both", "only_p", "only_q", "neither"):
-            value = getattr(self, name)
-            if not isinstance(value, (int, np.integer)) or value < 0:
-                raise OptionError(f"{name}={value!r} is not a count; use a whole number >= 0.", name=name, value=value)
 
     @property
     def runs(self) -> int:
@@ -186,10 +160,6 @@ class PairedGuesses:
     """Pairs of runs, one on each dataset, classified by which runs are guessed right.
 
     An output only in S is guessed to be from x, an output only in T from y.
-
-    Attributes
-    ----------
-    both_right, one_each, one_right, both_wrong, one_wrong, unguessed : int
     """
 
     both_right: int
@@ -208,17 +178,7 @@ BetCounts: TypeAlias = JointCounts | PairedGuesses | Guesses | None
 
 @dataclass(frozen=True, slots=True)
 class Wealth:
-    """Wealth from betting against each of several members of a claim's family.
-
-    Attributes
-    ----------
-    log_wealth : ndarray, shape (members, accounts, bets)
-        Logarithm of each wealth; 0 at the start.
-    log_peak : ndarray, shape (members,)
-        Logarithm of the largest average over accounts and bets so far.
-    log_graded : ndarray, shape (members, graded bets)
-        The same for bets on a divergence, which have half of the initial wealth; without bets for other claims.
-    """
+    """Wealth from betting against each of several members of a claim's family, as logarithms."""
 
     log_wealth: Array
     log_peak: Array
@@ -296,8 +256,7 @@ class Wealth:
     def n_refuted(self, alpha: float) -> int:
         """Return the number of leading members that are all refuted.
 
-        With members in increasing order of privacy parameter, the last refuted member is the running lower bound: it
-        ever exceeds the true privacy parameter with probability at most alpha.
+        With members in increasing order of privacy parameter, the last refuted one is the running lower bound.
         """
         refuted = self.log_peak >= -math.log(check_alpha(alpha))
         return int(np.argmin(refuted)) if not refuted.all() else len(refuted)

@@ -1,9 +1,8 @@
 """Upper bounds on binomial tails for matrices of counts, and exact limits for a probability.
 
-Every tail is rounded upward. For a small variance the tail is the sum of its terms; for a larger variance it is the
-normal bound of Zubkov & Serov (2013), A complete proof of universal inequalities for the distribution function of the
-binomial distribution, Theorem 1: Φ(z_k) ≤ Pr[X ≤ k] ≤ Φ(z_{k+1}), z_k = sgn(k − np) √(2n KL(k/n ‖ p)). This bound holds
-at any variance and is off by less than one count, which is .01 standard errors at the default variance of the switch.
+Every tail is rounded upward. For a small variance it is the sum of its terms; for a larger variance it is the normal
+bound of Zubkov & Serov (2013), A complete proof of universal inequalities for the distribution function of the
+binomial distribution, Theorem 1, which is off by less than one count: .01 standard errors at the default switch.
 
 Proof: docs/proofs/binomial.md
 """

@@ -1,17 +1,14 @@
-"""Simultaneous limits for nested events, and confidence bands for the privacy profile and the trade-off curve.
+"""Simultaneous limits for nested events: bands for the privacy profile and the trade-off curve, and a Rényi bound.
 
 C bins in an order fixed before the counts (such as decreasing score) define C − 1 nested events: S_j is the union of
-the first j bins, with probability p_j on x and q_j on y. The counts in S_j are binomial, so each of the 4(C − 1)
-limits is exact at level alpha/(4(C − 1)), and all hold together with probability 1 − alpha (Bonferroni). If they all
-hold:
+the first j bins, with probability p_j on x and q_j on y. Their 4(C − 1) limits hold together. Lower ends of the curves
+hold for the best of all events or tests; upper ends hold only for the S_j and their mixtures.
 
-- *Profile.* δ(ε) = sup over events of Pr_x[S] − e^ε Pr_y[S] is at least its value at any S_j, so the lower limit holds
-  for the supremum over all events. The upper limit holds only for the S_j, the empty event and the whole output space.
-- *Trade-off.* Let B(q) be the largest power of a test of false-positive rate q. Mixing two tests by a coin mixes their
-  rates and powers, so B is concave; it is nondecreasing, B(0) ≥ 0 and B(1) = 1. S_j as a test shows B(q_j) ≥ p_j, so B
-  is at least the lower limit of p_j at the upper limit of q_j, and at least the concave hull of these points, (0, 0)
-  and (1, 1). The hull of the upper limits of p_j at the lower limits of q_j is concave, nondecreasing and at least p_j
-  at q_j, so it bounds every mixture of the S_j from above; it does not bound other tests.
+The segments of the lower hull are two distributions that are a randomised function of the outputs, so their Rényi
+divergence is a lower bound for all orders simultaneously; it needs only 2(C − 1) limits. No larger bound follows from
+the limits, because the two distributions satisfy all of them. Limits for single bins also give a bound, but every bin
+may then err in a different direction: at 10⁶ runs, 32 bins and order 2 of the Gaussian in `renyi_lower`, .87 of the
+truth in place of .95.
 
 Proof: docs/proofs/bands.md
 """
@@ -23,6 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+import scipy
 
 from ..errors import OptionError
 from .binomial_tails import Array, limits
@@ -46,8 +44,7 @@ class Band:
         """Return (lower, estimate, upper) of δ(ε) = sup of Pr_x[S] − e^ε Pr_y[S]; nonincreasing in ε, in [0, 1].
 
         The lower limit holds for the supremum over all events, the upper limit only for the events of the band; both
-        hold for all ε, in nats of either sign, simultaneously with probability 1 − alpha. Each array has the shape of
-        `epsilon`.
+        hold for all ε, in nats of either sign, simultaneously with probability 1 − alpha, in the shape of `epsilon`.
 
         >>> band = confidence_band([700, 300], [300, 700], alpha=0.05)
         >>> [round(float(delta), 2) for delta in band.profile(0.0)]
@@ -72,7 +69,7 @@ class Band:
 
         The power is the probability on x, the false-positive rate the probability on y. The lower limit holds for the
         best of all tests, the upper limit only for mixtures of the events of the band; both hold for all rates
-        simultaneously with probability 1 − alpha. Each array has the shape of `q`, in [0, 1].
+        simultaneously with probability 1 − alpha, in the shape of `q`.
 
         >>> band = confidence_band([700, 300], [300, 700], alpha=0.05)
         >>> [round(float(power), 2) for power in band.trade_off(0.3)]
@@ -181,3 +178,78 @@ def concave_hull(q: Sequence[float] | Array, p: Sequence[float] | Array) -> tupl
             hull.pop()
         hull.append((at, height))
     return np.array([at for at, _ in hull]), np.array([height for _, height in hull])
+
+
+def renyi_lower(bins_x: npt.ArrayLike, bins_y: npt.ArrayLike, order: npt.ArrayLike, *, alpha: float = 0.05) -> Array:
+    """Return lower confidence bounds on the Rényi divergences D_a(P ‖ Q) of the outputs on x from those on y.
+
+    With probability 1 − alpha or more, the bounds hold for all orders simultaneously. They are at least 0 and
+    nondecreasing in the order. Counts that are not a partition, orders that are not positive, and an alpha outside its
+    range raise an `OptionError`.
+
+    Parameters
+    ----------
+    bins_x, bins_y : array_like, shape (C,)
+        Counts of the outputs in each bin, which add up to the runs on x and on y; C ≥ 2. The bins and their order are
+        chosen without looking at these counts. Any order is valid; decreasing likelihood ratio of x to y is best. Use
+        32 bins evenly spaced in the log-likelihood ratio, out to where few runs fall (see Notes).
+    order : array_like, any shape
+        Orders a > 0; 1 is the Kullback-Leibler divergence, infinity the logarithm of the largest ratio.
+    alpha : float
+        In (0, 1).
+
+    Returns
+    -------
+    ndarray
+        Bounds in nats, of the shape of `order`.
+
+    See Also
+    --------
+    confidence_band : The band that the bounds are computed from.
+    joint_test : Test of a claim on Rényi divergences by one event.
+
+    Notes
+    -----
+    For a Gaussian of sensitivity 1 and σ = 2 (D_a = a/8) and 32 bins out to 3.2 σ beyond both means, the median bound
+    over 60 repetitions at alpha .05 is .86, .95 and .98 of the truth at order 2 and 10⁵, 10⁶ and 10⁷ runs, and .66,
+    .79 and .88 at order 8; 16 or 64 bins change this by .02 at most. Cells of equal probability do as well at order 2
+    and worse at order 8 (.64, .71, .74). For randomised response with odds 3 to 1 and order 2, it is .94 at 10⁴ runs
+    and .98 at 10⁵.
+
+    References
+    ----------
+    van Erven & Harremoës (2014), Rényi divergence and Kullback-Leibler divergence, Theorem 9 (data processing).
+    Blackwell (1953), Equivalent comparisons of experiments; as Theorem 2.10 of Dong, Roth & Su (2022), Gaussian
+    differential privacy.
+
+    Examples
+    --------
+    Randomised response with odds 3 to 1 has D_2 = ln(.75²/.25 + .25²/.75) = .847:
+
+    >>> float(renyi_lower([75_000, 25_000], [25_000, 75_000], 2, alpha=0.05).round(3))
+    0.831
+    """
+    bins_x, bins_y = checked_bins(bins_x, bins_y)
+    each = check_alpha(alpha) / (2 * (len(bins_x) - 1))
+    orders = np.asarray(order, dtype=np.float64)
+    if not (orders > 0.0).all():  # NaN fails
+        raise OptionError(f"order={order!r} is not an order of a Rényi divergence; use orders above 0.", order=order)
+    x, y = np.cumsum(bins_x), np.cumsum(bins_y)
+    q, p = concave_hull(limits(y[:-1], y[-1], alpha=each)[1], limits(x[:-1], x[-1], alpha=each)[0])
+    # The closest pair of distributions that the limits allow, by decreasing ratio.
+    rise, length = np.diff(p), np.diff(q)
+    rise, length = rise[rise > 0], length[rise > 0]  # segments of zero rise add nothing at any order
+    found = np.array([_renyi(rise, length, float(a)) for a in orders.ravel()])
+    return np.asarray(np.maximum(found, 0.0).reshape(orders.shape))
+
+
+def _renyi(p: Array, q: Array, order: float) -> float:
+    log_ratio = np.log(p) - np.log(q)
+    if np.isinf(order):
+        return float(log_ratio.max())
+    exponents = (order - 1.0) * log_ratio
+    if order == 1.0:
+        return float(p @ log_ratio)
+    if np.abs(exponents).max() < 0.1:  # avoids cancellation near order 1
+        return float(np.log1p(p @ np.expm1(exponents)) / (order - 1.0))
+    return float(scipy.special.logsumexp(exponents, b=p) / (order - 1.0))

@@ -8,16 +8,11 @@ positive function of the output. The tangent of r^a at r = t shows that for ever
 with equality for t = dP/dQ; for a = 1, the payoff on x is ln t and the right side D_1. So a claim limits the mean
 of a payoff f on x minus that of a payoff g on y by a number C. Let A − B = C. For any shares with n λ = m κ the product
 of 1 + λ(f − A) over n runs on x and of 1 − κ(g − B) over m runs on y then has mean at most 1: a bet against the claim.
+The best t is nearly the soft clip of dP/dQ with log t + μ(f + g) = log dP/dQ.
 
-The best t against a claim is the ratio dP'/dQ' of the nearest distributions that it allows: its payoffs are normal to
-what the claim allows, so no other bet is farther above its limit, in standard errors of few outputs. It is nearly the
-soft clip of dP/dQ with log t + μ(f + g) = log dP/dQ, which a multiplier μ makes harder.
-
-The runs are counted in bins. Given the counts, a random order of the runs is as good as theirs; it cuts them into
-batches. Before each batch the runs before it, and the pilot, choose t, the order and the direction for each privacy
-parameter of the claim that is tested, as a t that refutes a small one best need not refute a large one. The shares aim
-at a wealth of 1/alpha after the last run and nothing less (Voráček & Orabona 2025): this loses almost no power
-compared with the normal test of the same mean, and is exact.
+A random order of the runs cuts them into batches. Before each batch the runs before it, and the pilot, choose t, the
+order and the direction for each privacy parameter. The shares aim at a wealth of 1/alpha after the last run and nothing
+less (Voráček & Orabona 2025), which loses almost no power compared with the normal test, and is exact.
 
 Proof: docs/proofs/divergences.md
 
@@ -60,14 +55,8 @@ _LARGEST_BET = 0.9  # share of the wealth that a single run may lose
 _MOST_SHUFFLED = 10**9  # runs from which numpy does not draw without replacement; more are one batch
 _LARGEST_EXPONENT = 200.0  # of a payoff, whose square is a double; it limits t further, and any t is valid
 _LEVELS = 96  # of p-values from 1/2 down: steps of a quarter
-_BELOW, _ABOVE = (
-    49,
-    2_800,
-)  # privacy parameters below the claim and above it: steps of 2% of it and of 0.5% of the excess
-_AT_ONCE, _ALIKE = (
-    64,
-    8,
-)  # privacy parameters above the claim tested before larger ones, and neighbours with the same choices
+_BELOW, _ABOVE = 49, 2_800  # parameters below the claim and above it: steps of 2% of it and of 0.5% of the excess
+_AT_ONCE, _ALIKE = 64, 8  # parameters above the claim tested before larger ones, and neighbours with the same choices
 MILLIONTH = 1e-6
 """Distance of the member that decides about the claim, in units of the parameter: a bound that reaches it is larger."""
 
@@ -117,30 +106,15 @@ class Payoffs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DivergenceTest:
-    """The result of the test.
-
-    Attributes
-    ----------
-    order : float
-    way : {"x from y", "y from x", "both ways"}
-        The divergence that shows most of the violation, at the end of the counts.
-    bins : int
-        Number of bins in which the outputs were counted.
-    alpha : float
-        Error probability of the bound.
-    pvalue, bound : float
-        Smallest alpha at which the test refutes the claim, from a grid; and lower bound on the privacy parameter.
-    estimate : float
-        Point estimate of the privacy parameter, by this divergence of the counted bins.
-    """
+    """The result of the test, and the divergence that shows most of the violation at the end of the counts."""
 
     order: float
     way: Way
-    bins: int
-    alpha: float
-    pvalue: float
-    bound: float
-    estimate: float
+    bins: int  # in which the outputs were counted
+    alpha: float  # error probability of the bound
+    pvalue: float  # smallest alpha at which the test refutes the claim, from a grid
+    bound: float  # on the privacy parameter
+    estimate: float  # of the privacy parameter, by this divergence of the counted bins
 
     def __str__(self) -> str:
         of = {"both ways": "between x and y, mean of both directions"}.get(self.way, f"of {self.way}")
@@ -278,16 +252,6 @@ def divergence_test(
     A claim that holds has a p-value of at most a with probability at most a, for every a, and a bound above its true
     privacy parameter with probability at most `alpha`. Bins, shape (bins,), and payoffs may be learned from the pilot,
     and not from the counts; the coins decide the random order.
-
-    Randomised response with odds 3 to 1 has D_1 = ln(3)/2 = .549:
-
-    >>> from dpaudit import ZeroConcentratedDP
-    >>> pilot, counts = np.array([75, 25]), np.array([7_500, 2_500])
-    >>> coins = np.random.default_rng(0)
-    >>> counts = pilot, pilot[::-1], counts, counts[::-1]
-    >>> found = divergence_test(*counts, ZeroConcentratedDP(0.5), alpha=0.05, coins=coins)
-    >>> found.pvalue < 0.05, 0.5 < found.bound < 0.549
-    (True, True)
     """
     bets = list(_bets(pilot_x, pilot_y, list(_batches(count_x, count_y, coins)), claim))
     unit = max(claim.parameter, 0.1)
@@ -341,9 +305,9 @@ def _batches(count_x: Labels, count_y: Labels, coins: np.random.Generator) -> It
         for side in (0, 1):
             until = round(cut * runs[side])
             size = until - drawn[side]
-            taken = (
-                left[side] if cut == 1.0 else coins.multivariate_hypergeometric(left[side], size, method="marginals")
-            )
+            taken = left[side]
+            if cut < 1.0:
+                taken = coins.multivariate_hypergeometric(left[side], size, method="marginals")
             left[side], drawn[side] = left[side] - taken, until
             batch.append(taken)
         if all(each.sum() > 0 for each in batch):

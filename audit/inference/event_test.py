@@ -1,24 +1,18 @@
 """The p-value of a boundary p ≤ B(q) for nested regions of counts, and its inversion to a bound.
 
-X counts runs of probability p and Y runs of probability q. There are two distributions: counts on x and on y in
-independent runs, and correct and incorrect guesses, of which each run has at most one (`guess_test`). Under both, the
-probability of a region {X ≥ c(Y)} with nondecreasing c grows with p and falls with q. So all of this holds for both:
+X counts runs of probability p and Y runs of probability q: counts on x and on y in independent runs, or correct and
+incorrect guesses, of which each run has at most one (`guess_test`). Under both, the probability of a region {X ≥ c(Y)}
+with nondecreasing c grows with p and falls with q.
 
-1. *Order.* Counts are ordered by a privacy parameter: that of the largest member of the claim's family that the counts
-   clear by z standard errors, so that its whole boundary lies below the ellipse around the counts. The counts at least
-   as extreme as the observed counts are then {X ≥ c(Y)} with one nondecreasing c. The members of the family are nested,
-   and so are these regions, for any approximation in the ellipse. z is the normal quantile of the alpha that the test
-   is tuned to; any z fixed in advance is valid, and this z makes the order nearly that of the bound itself.
-2. *Maximise.* Over the null the probability of {X ≥ c(Y)} is largest on the boundary p = B(q). The supremum over q runs
-   over a Clopper-Pearson interval of level 1 − γ, and γ is added (Berger & Boos 1994, P values maximized over a
-   confidence set for the nuisance parameter). Between grid points the test uses the larger p and the smaller q of the
-   cell, and the sum over Y groups neighbouring values at their least c: both can only enlarge the p-value.
-3. *Invert.* The region does not depend on the member tested, and larger members allow more. The p-value is therefore
-   monotone in the privacy parameter, and the bound, the least privacy parameter that is not refuted, is found by
-   bisection (Buehler 1957, Confidence intervals for the product of two binomial parameters).
-
-γ does not depend on alpha, and a p-value tuned to one alpha is valid for any other, so p-values can be adjusted for
-multiple audits.
+1. *Order.* Counts are ordered by the privacy parameter of the largest member of the claim's family that they clear by z
+   standard errors. The counts at least as extreme as the observed ones are {X ≥ c(Y)} with one nondecreasing c. Any z
+   fixed in advance is valid; the normal quantile of the alpha that the test is tuned to makes this nearly the order of
+   the bound itself.
+2. *Maximise.* Over the null the probability of {X ≥ c(Y)} is largest on the boundary p = B(q), for q in a
+   Clopper-Pearson interval of level 1 − γ, and γ is added (Berger & Boos 1994, P values maximized over a confidence set
+   for the nuisance parameter). Cells of q and blocks of y can only enlarge the p-value.
+3. *Invert.* The region does not depend on the member tested, so the p-value is monotone in the privacy parameter, and
+   the bound is found by bisection (Buehler 1957, Confidence intervals for the product of two binomial parameters).
 
 Proofs: docs/proofs/joint-test.md, docs/proofs/berger-boos.md, docs/proofs/cells-and-blocks.md, docs/proofs/guesses.md
 """
@@ -106,9 +100,8 @@ def check_alpha(alpha: Any) -> float:
 
 # The order of counts: the largest privacy parameter that counts clear by an ellipse of z standard errors.
 #
-# The members of a claim's family are nested, and so are the regions {X ≥ c(Y)} of the counts that clear a member. This
-# holds for any approximation in the ellipse; the one used here is the arcsine scale, on which q has the standard error
-# 1/(2√m). A boundary without a closed form is read from a table on this scale, whose grid depends on m alone.
+# The regions are nested for any approximation in the ellipse; the one used here is the arcsine scale, on which q has
+# the standard error 1/(2√m). A boundary without a closed form is read from a table, whose grid depends on m alone.
 
 _ANGLES = np.linspace(0.0, math.pi / 2, 9)[:, None]  # directions in which the ellipse is compared with the boundary
 _FOR_P, _FOR_Q = np.sin(_ANGLES), np.cos(_ANGLES)
@@ -120,8 +113,8 @@ _LARGEST = 1e6  # larger privacy parameters are not distinguished
 def order(counts: Counts, claim: Claim, z: float) -> tuple[float, float]:
     """Return the position of the counts: (parameter, z), or (0, a smaller z) if they do not clear the smallest member.
 
-    The privacy parameter is rounded down, by a relative 1e-7 at most; the claim's own privacy parameter only starts the
-    search. (0, 0) means that the frequencies lie under the smallest boundary.
+    The parameter is rounded down, by a relative 1e-7 at most; the claim's own parameter only starts the search. (0, 0)
+    means that the frequencies lie under the smallest boundary.
     """
     y = np.array([float(counts.count_y)])
 
@@ -135,12 +128,6 @@ def order(counts: Counts, claim: Claim, z: float) -> tuple[float, float]:
     if lacking(0.0, 0.0) > 0:
         return 0.0, 0.0
     return 0.0, root_from_below(lambda part: lacking(0.0, part), z, 0.5 * z, size)
-
-
-def clears(counts: Counts, claim: Claim, z: float) -> bool:
-    """Return whether the counts clear the claim's boundary by `z` standard errors."""
-    needed = counts_needed(np.array([float(counts.count_y)]), counts.runs_x, counts.runs_y, claim, z)
-    return counts.count_x >= float(needed[0])
 
 
 def critical_counts(y: Array, n: int, m: int, claim: Claim, z: float) -> Array:
@@ -186,6 +173,12 @@ def arcsine_angle(p: npt.ArrayLike, rest: npt.ArrayLike) -> Array:
     return np.asarray(np.arctan2(np.sqrt(p), np.sqrt(rest)))
 
 
+def rates(angle: npt.ArrayLike) -> tuple[Array, Array]:
+    """Return the probability at an angle on the arcsine scale, and its complement."""
+    inside = np.clip(angle, 0.0, math.pi / 2)
+    return np.asarray(np.sin(inside) ** 2), np.asarray(np.cos(inside) ** 2)
+
+
 def root_from_below(
     excess: Callable[[float], float], limit: float, start: float, size: float, *, nearness: float = _NEARNESS
 ) -> float:
@@ -193,10 +186,10 @@ def root_from_below(
 
     The number is rounded down, by a relative `nearness` at most; it is infinite if it exceeds a million. The search
     leaves `start` in growing steps, the first of which depends on the excess as a share of `size`. Linear interpolation
-    follows; every fourth step is a bisection unless the last four steps did well. The value at an end that is kept a
-    second time is reduced (Anderson & Björck 1973, A new high order method of the regula falsi type for computing a
-    root of an equation). Every point is at least half the accuracy away from both ends, so that the next point lies
-    beyond the root.
+    follows; every fourth step is a bisection unless the last four did well. The value at an end that is kept a second
+    time is reduced (Anderson & Björck 1973, A new high order method of the regula falsi type for computing a root of an
+    equation). Every point is at least half the accuracy away from both ends, so that the next point lies beyond the
+    root.
     """
     low, low_value, high, high_value = 0.0, -math.inf, limit, math.inf
     at, further, step, last, before = min(start, 0.5 * limit), 0.0, 0, 0, math.inf
@@ -266,13 +259,30 @@ class _Grid:
     def below(self, some: slice) -> Array:
         """Bounds on Pr[Y ≤ y] at the lower edge of some cells, up to the first block and up to the end of each."""
         if some.start not in self.known:
-            columns, ends = self.columns[some], np.append(self.starts[1:] - 1.0, float(self.runs))
-            through = np.concatenate([self.starts[columns[:, :1]] - 1.0, ends[columns]], axis=1)
-            # Pr[Y ≤ k] is the tail of the misses: Pr[m − Y ≥ m − k].
-            below = upper_tail(self.runs - through, self.runs, self.low_rest[some], self.low[some])
-            below[:, 0] = np.where(through[:, 0] < 0, 0.0, below[:, 0])
-            self.known[some.start] = below
+            rest, low = self.low_rest[some], self.low[some]
+            self.known[some.start] = mass_below(self.starts, self.columns[some], self.runs, rest, low, upper_tail)
         return self.known[some.start]
+
+
+def columns_between(starts: Array, nearest: Array, furthest: Array) -> npt.NDArray[np.int64]:
+    """Return which blocks of y hold the counts from `nearest` to `furthest`, shape (points, width)."""
+    first = np.maximum(np.searchsorted(starts, nearest, side="right") - 1, 0)
+    width = int((np.searchsorted(starts, furthest, side="right") - first).max()) + 1
+    return np.minimum(first[:, None] + np.arange(width), len(starts) - 1)
+
+
+def mass_below(
+    starts: Array,
+    columns: npt.NDArray[np.int64],
+    runs: int,
+    rest: Array,
+    q: Array,
+    tail: Callable[[Array, int, Array, Array], Array],
+) -> Array:
+    """Return Pr[Y ≤ y] up to the first of these blocks and up to the end of each, shape (points, width + 1)."""
+    ends = np.append(starts[1:] - 1.0, float(runs))
+    through = np.concatenate([starts[columns[:, :1]] - 1.0, ends[columns]], axis=1)
+    return tail(runs - through, runs, rest, q)  # of the misses: Pr[m − Y ≥ m − k], 0 for k = −1
 
 
 @lru_cache(maxsize=4)  # the detectable excess uses the counts that were tested; up to 3 MB each
@@ -282,16 +292,11 @@ def _grid(count_y: int, m: int) -> _Grid:
     first, last = math.atan2(math.sqrt(low), math.sqrt(low_rest)), math.atan2(math.sqrt(high), math.sqrt(high_rest))
     edges = np.linspace(first, last, max(2, math.ceil((last - first) / (CELL * unit)) + 1))
     span = np.arange(first - REACH * unit, last + REACH * unit, CELL * unit)
-    starts = np.unique(np.floor(m * np.sin(np.clip(span, 0.0, math.pi / 2)) ** 2))
-    nearest = m * np.sin(np.clip(edges[:-1] - REACH * unit, 0.0, math.pi / 2)) ** 2
-    furthest = m * np.sin(np.clip(edges[:-1] + REACH * unit, 0.0, math.pi / 2)) ** 2
-    from_block = np.maximum(np.searchsorted(starts, nearest, side="right") - 1, 0)
-    to_block = np.searchsorted(starts, furthest, side="right")
-    width = int((to_block - from_block).max()) + 1
-    columns = np.minimum(from_block[:, None] + np.arange(width), len(starts) - 1)
-    q_low, q_low_rest = np.sin(edges[:-1]) ** 2, np.cos(edges[:-1]) ** 2
+    starts = np.unique(np.floor(m * rates(span)[0]))
+    nearest, furthest = (m * rates(edges[:-1] + step)[0] for step in (-REACH * unit, REACH * unit))
+    columns = columns_between(starts, nearest, furthest)
+    (q_low, q_low_rest), (q, q_rest) = rates(edges[:-1]), rates(edges[1:])
     q_low[0], q_low_rest[0] = low, low_rest
-    q, q_rest = np.sin(edges[1:]) ** 2, np.cos(edges[1:]) ** 2
     q[-1], q_rest[-1] = high, high_rest
     return _Grid(m, starts, q, q_rest, q_low, q_low_rest, columns)
 
@@ -318,20 +323,14 @@ class FamilyTest:
 
     def pvalue(self, claim: Claim, limit: float = 1.0) -> float:
         """Return the p-value of a member of the family, or 1 if it exceeds a limit; nondecreasing in the parameter."""
-        return 1.0 if allows(claim, self.counts) else self.pvalue_of_forbidden(claim, limit)
-
-    def pvalue_of_forbidden(self, claim: Claim, limit: float = 1.0) -> float:
-        """Return the p-value of a member that does not allow the observed frequencies."""
+        if allows(claim, self.counts):
+            return 1.0
         found = 0.0
         for largest in self._largest(claim):
             found = max(found, GAMMA + largest)
             if found > limit:
                 return 1.0
         return min(1.0, found)
-
-    def refutes(self, claim: Claim, alpha: float) -> bool:
-        """Return whether the p-value is at most `alpha`."""
-        return self.pvalue(claim, alpha) <= alpha
 
     def _largest(self, claim: Claim) -> Iterator[float]:
         """Yield the largest probability of the region in some cells, then in the next."""
@@ -351,10 +350,8 @@ class FamilyTest:
     def last_refuted(self, claim: Claim, alpha: float) -> float:
         """Return a refuted parameter, at most about .4% of the gap below one that is not refuted; 0 if there is none.
 
-        `alpha` is the one that the test is tuned to.
-
-        Over the gap between bound and estimate, the normal quantile of the p-value rises almost linearly from that of
-        alpha to about 0.
+        `alpha` is the one that the test is tuned to. Over the gap between bound and estimate, the normal quantile of
+        the p-value rises almost linearly from that of alpha to about 0.
         """
         # The privacy parameter cleared by the ellipse is off by a few percent of the gap, which half the ellipse
         # measures.
@@ -406,10 +403,7 @@ def order_z(alpha: float) -> float:
     return max(float(-scipy.special.ndtri(alpha)), 0.5)
 
 
-# The exact joint test of a boundary p ≤ B(q) by the counts on x and on y.
-#
-# X ~ Bin(n, p) and Y ~ Bin(m, q) are independent, and the null is the whole region under the boundary. The p-value and
-# the bound are those of `event_test`, for all sample sizes.
+# The exact joint test of a boundary p ≤ B(q) by the counts on x and on y, for all sample sizes.
 
 LEAST_ALPHA = 10 * GAMMA
 """No test is made at a level as small as this."""
@@ -419,19 +413,16 @@ def pvalue(counts: Counts, claim: Claim | float, *, alpha: float = 0.05) -> floa
     """Return the exact p-value of the null that `claim` allows Pr[M(x) ∈ S] given Pr[M(y) ∈ S].
 
     If the null is true, the p-value is at most a with probability at most a, for every a in (0, 1). The test is most
-    powerful at the `alpha` that it is tuned to: this level fixes the order in which counts are more extreme than
-    others, so p-values tuned to different levels differ. Fix `alpha` before you see the counts, and choose the event
-    without looking at them. A number ε stands for ``PureDP(ε)``.
+    powerful at the `alpha` that it is tuned to, so p-values tuned to different levels differ. Fix `alpha` before you
+    see the counts, and choose the event without looking at them. A number ε stands for ``PureDP(ε)``.
 
     >>> from dpaudit import PureDP
     >>> pvalue(Counts(count_x=60, runs_x=100, count_y=10, runs_y=100), PureDP(1.0)) < 0.05
     True
-    >>> pvalue(Counts(count_x=20, runs_x=100, count_y=10, runs_y=100), PureDP(1.0))
-    1.0
     """
     check_alpha(alpha)
     claim = claim_at(claim, 1)
-    return 1.0 if allows(claim, counts) else FamilyTest.of(counts, claim, alpha).pvalue_of_forbidden(claim)
+    return 1.0 if allows(claim, counts) else FamilyTest.of(counts, claim, alpha).pvalue(claim)
 
 
 def parameter_lower(counts: Counts, claim: Claim | float, *, alpha: float = 0.05) -> float:
@@ -510,11 +501,6 @@ def joint_test(counts: Counts, claim: Claim, *, alpha: float = 0.05) -> tuple[fl
     parameter_lower : The bound alone.
     holm : Adjustment of several p-values.
 
-    Notes
-    -----
-    The null is p ≤ B(q) for X ~ Bin(runs_x, p) and Y ~ Bin(runs_y, q), where B is the boundary of the claim. The
-    p-value is the largest over q in a confidence interval of level 1 − γ, plus γ.
-
     References
     ----------
     Berger & Boos (1994), P values maximized over a confidence set for the nuisance parameter. Proof:
@@ -535,14 +521,11 @@ def joint_test(counts: Counts, claim: Claim, *, alpha: float = 0.05) -> tuple[fl
 def joint_test_beside(
     counts: Counts, claim: Claim, p_known: float, bound_known: float, *, alpha: float
 ) -> tuple[float, float]:
-    """Return the p-value if it is at most `p_known`, else 1, and the bound if it exceeds `bound_known`, else 0.
-
-    The p-value increases with the privacy parameter, so the bound exceeds `bound_known` only if this privacy parameter
-    is refuted.
-    """
+    """Return the p-value if it is at most `p_known`, else 1, and the bound if it exceeds `bound_known`, else 0."""
     family = FamilyTest.of(counts, claim, check_test_alpha(alpha))
     p = family.pvalue(claim, p_known)
-    exceeds = family.refutes(claim.with_parameter(bound_known), alpha)
+    # The p-value increases with the parameter, so the bound exceeds `bound_known` only if this parameter is refuted.
+    exceeds = family.pvalue(claim.with_parameter(bound_known), alpha) <= alpha
     return p, family.last_refuted(claim, alpha) if exceeds else 0.0
 
 

@@ -2,21 +2,15 @@
 
 Let the dataset of each run be drawn by a fair coin. An output in S is guessed to be from x, an output in T from y, any
 other output is not guessed; S and T exclude each other. If a claim has a concave boundary B that is the same in both
-directions, the probabilities c of a correct guess and w of an incorrect one satisfy
-
-    c = ½ (P(S) + Q(T)) ≤ ½ (B(Q(S)) + B(P(T))) ≤ B(½ (Q(S) + P(T))) = B(w).
-
-The numbers of correct and incorrect guesses among N runs are trinomial. If the violation shows in both directions, a
-test of c ≤ B(w) needs up to half the runs of a test of one of them.
+directions, the probabilities c of a correct guess and w of an incorrect one satisfy c ≤ B(w). If the violation shows in
+both directions, a test of c ≤ B(w) needs up to half the runs of a test of one of them.
 
 - *Pure claims.* Given G guesses the correct ones are Bin(G, c/(c + w)) with c/(c + w) ≤ e^ε/(1 + e^ε): a binomial test
   without a nuisance parameter, and a bound in closed form.
-- *Other claims.* Given W incorrect guesses the correct ones are Bin(N − W, c/(1 − w)). The regions, the supremum over w
-  and the bound are those of the joint test (`event_test`).
+- *Other claims.* Given W incorrect guesses the correct ones are Bin(N − W, c/(1 − w)), tested as in `event_test`.
 
-The theorem needs coins: with n runs on each dataset the conditional distribution is another one. So of the n runs on
-each, only as many are counted as coins say: of N = 2n − 3√(2n) coins, given that neither side needs more than n
-(`coins_for`).
+The theorem needs coins. So of the n runs on each dataset, only as many are counted as N = 2n − 3√(2n) coins say, given
+that neither side needs more than n (`coins_for`).
 
 Proof: docs/proofs/guesses.md
 
@@ -48,13 +42,7 @@ _FEWEST = 32  # runs on each dataset from which coins are drawn
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guesses:
-    """Correct and incorrect guesses among runs whose dataset was drawn by a fair coin.
-
-    Raises
-    ------
-    OptionError
-        Unless correct + incorrect <= runs, all whole numbers that are not negative, and runs >= 1.
-    """
+    """Correct and incorrect guesses among runs whose dataset was drawn by a fair coin."""
 
     correct: int
     incorrect: int
@@ -69,6 +57,7 @@ class Guesses:
                 incorrect=self.incorrect,
                 runs=self.runs,
             )
+        self.as_counts  # noqa: B018  # whole numbers up to the largest count
 
     @property
     def as_counts(self) -> Counts:
@@ -100,15 +89,6 @@ def share_that_fits(runs: int) -> float:
     return 1.0 - 2.0 * more * _ROUNDING
 
 
-def runs_by_coins(runs: int, rng: np.random.Generator) -> tuple[int, int]:
-    """Return the runs on x and on y that fair coins give, given that neither dataset needs more than `runs`."""
-    coins = coins_for(runs)
-    while True:
-        on_x = int(rng.binomial(coins, 0.5))
-        if on_x <= runs and coins - on_x <= runs:
-            return on_x, coins - on_x
-
-
 def guesses_by_coins(first: Counts, second: Counts, rng: np.random.Generator) -> tuple[Guesses, float]:
     """Return correct and incorrect guesses among as many runs as coins say, and the probability that the coins fit.
 
@@ -116,18 +96,17 @@ def guesses_by_coins(first: Counts, second: Counts, rng: np.random.Generator) ->
     are of two events that exclude each other, in the same runs: guessed to be from x, and guessed to be from y.
     """
     runs = min(first.runs_x, first.runs_y)
-    on_x, on_y = runs_by_coins(runs, rng)
-    right_x, wrong_x = _some_of(first.count_x, second.count_x, first.runs_x, on_x, rng)
-    wrong_y, right_y = _some_of(first.count_y, second.count_y, first.runs_y, on_y, rng)
-    return Guesses(correct=right_x + right_y, incorrect=wrong_x + wrong_y, runs=on_x + on_y), share_that_fits(runs)
+    coins = on_x = coins_for(runs)  # more than fit, so that coins are drawn
+    while on_x > runs or coins - on_x > runs:
+        on_x = int(rng.binomial(coins, 0.5))
+    return _guesses_among(first, second, on_x, coins - on_x, rng), share_that_fits(runs)
 
 
 def guesses_in_batch(first: Counts, second: Counts, rng: np.random.Generator) -> Guesses | None:
     """Return correct and incorrect guesses among the runs of a batch, with coins until one dataset has no more runs.
 
-    When the coins end depends only on the coins, so each run that is counted is one whose dataset a fair coin drew.
-    All but the last coins are drawn at once; if they already need too many runs, which has probability 1e-6, there are
-    no guesses.
+    When the coins end depends only on the coins. All but the last are drawn at once; if they already need too many
+    runs, which has probability 1e-6, there are no guesses.
     """
     runs = first.runs_x
     at_once = max(0, 2 * runs - math.ceil(_AT_ONCE * math.sqrt(2.0 * runs)))
@@ -139,9 +118,14 @@ def guesses_in_batch(first: Counts, second: Counts, rng: np.random.Generator) ->
     needed_x, needed_y = on_x + np.cumsum(coins), on_y + np.cumsum(1 - coins)
     last = int(np.argmax((needed_x == runs) | (needed_y == runs)))
     kept_x, kept_y = (on_x, on_y) if max(on_x, on_y) == runs else (int(needed_x[last]), int(needed_y[last]))
-    right_x, wrong_x = _some_of(first.count_x, second.count_x, runs, kept_x, rng)
-    wrong_y, right_y = _some_of(first.count_y, second.count_y, runs, kept_y, rng)
-    return Guesses(correct=right_x + right_y, incorrect=wrong_x + wrong_y, runs=kept_x + kept_y)
+    return _guesses_among(first, second, kept_x, kept_y, rng)
+
+
+def _guesses_among(first: Counts, second: Counts, on_x: int, on_y: int, rng: np.random.Generator) -> Guesses:
+    """Return correct and incorrect guesses among so many of the runs, drawn without replacement."""
+    right_x, wrong_x = _some_of(first.count_x, second.count_x, first.runs_x, on_x, rng)
+    wrong_y, right_y = _some_of(first.count_y, second.count_y, first.runs_y, on_y, rng)
+    return Guesses(correct=right_x + right_y, incorrect=wrong_x + wrong_y, runs=on_x + on_y)
 
 
 def _some_of(first: int, second: int, runs: int, kept: int, rng: np.random.Generator) -> tuple[int, int]:
@@ -155,19 +139,9 @@ def _some_of(first: int, second: int, runs: int, kept: int, rng: np.random.Gener
 def guess_test(guesses: Guesses, claim: Claim, *, alpha: float, fits: float = 1.0) -> tuple[float, float]:
     """Return the exact p-value of the claim, and a lower bound on its privacy parameter at confidence 1 − alpha.
 
-    Parameters
-    ----------
-    guesses : Guesses
-        For a rule that was chosen without looking at these runs.
-    claim : Claim
-        With a concave boundary that is the same in both directions.
-    alpha : float
-        In (0, 1), and above 1e-9.
-    fits : float
-        Probability of the event under which the coins were drawn, `share_that_fits`; 1 for coins without condition.
+    The guesses are by a rule that was chosen without looking at these runs. `fits` is the probability of the event
+    under which the coins were drawn, `share_that_fits`; 1 for coins without condition.
 
-    Examples
-    --------
     >>> from dpaudit import PureDP
     >>> p, bound = guess_test(Guesses(correct=1_480, incorrect=520, runs=3_000), PureDP(1.0), alpha=0.05)
     >>> round(p, 3), round(bound, 3)
@@ -179,7 +153,11 @@ def guess_test(guesses: Guesses, claim: Claim, *, alpha: float, fits: float = 1.
             claim=claim,
         )
     level = check_test_alpha(alpha) * fits
-    p, bound = _pure(guesses, claim, level) if claim.log_ratio is not None else _other(guesses, claim, level)
+    if claim.log_ratio is not None:
+        p, bound = _pure(guesses, claim, level)
+    else:
+        family = FamilyTest.of(guesses.as_counts, claim, level, are_guesses=True)
+        p, bound = family.pvalue(claim), family.last_refuted(claim, level)
     return min(1.0, max(p / fits, GAMMA)), bound  # as small as the p-values of the other tests
 
 
@@ -211,8 +189,3 @@ def _pure(guesses: Guesses, claim: Claim, alpha: float) -> tuple[float, float]:
     least_ratio, unit = math.log(1.0 - most_wrong) - math.log(most_wrong), claim.with_parameter(1.0).log_ratio
     assert unit is not None  # the log ratio is proportional to the parameter
     return min(1.0, p * _ROUNDING), max(least_ratio / unit * (1.0 - 1e-12), 0.0)
-
-
-def _other(guesses: Guesses, claim: Claim, alpha: float) -> tuple[float, float]:
-    family = FamilyTest.of(guesses.as_counts, claim, alpha, are_guesses=True)
-    return family.pvalue(claim), family.last_refuted(claim, alpha)

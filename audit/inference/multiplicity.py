@@ -21,10 +21,7 @@ _ROUNDING = 1e-9  # relative, in a sum of shares
 def holm(pvalues: Sequence[float]) -> Array:
     """Return Holm-adjusted p-values: refuting those that are at most a has family-wise error at most a.
 
-    For p₁ ≤ … ≤ p_m, the adjusted p_i is the largest of (m − j + 1)·p_j over j ≤ i, capped at 1. Proof of validity: the
-    first of m₀ true nulls in this order has rank j ≤ m − m₀ + 1, so its factor is at least m₀. An error occurs only if
-    its p-value is at most a/m₀, which by Bonferroni has probability at most a. The tests need not be independent, and
-    p-values with a positive floor stay valid.
+    The tests need not be independent, and p-values with a positive floor stay valid.
 
     Parameters
     ----------
@@ -77,17 +74,10 @@ class ErrorBudget:
     beside : tuple of (str, float)
         Errors outside the total, each with a bound in (0, 1) on its probability.
 
-    Raises
-    ------
-    OptionError
-        If a share is not positive, the shares exceed the total, or a bound is not in (0, 1).
-
     Examples
     --------
     >>> print(ErrorBudget(0.05, (("event test", 0.045), ("cell intervals", 0.005))))
     error budget 0.05 = event test 0.045 + cell intervals 0.005
-    >>> print(ErrorBudget(0.05, (("event test", 0.05),), beside=(("false warning of a floating-point leak", 1e-6),)))
-    error budget 0.05 = event test 0.05; outside the budget: false warning of a floating-point leak 1e-06
     """
 
     total: float

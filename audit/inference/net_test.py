@@ -2,11 +2,9 @@
 
 A pilot can rank the outcomes of a sampler only roughly: an outcome that is wrong by ten standard errors of the whole
 audit is wrong by two in a pilot of a twentieth, and two happen by chance. The counts of the main runs need no ranking:
-an event that the pilot did not see costs only its part of alpha. The parts sum to 1 and are fixed before the runs. So
-by the union bound, any of the exact tests refutes a true claim with probability at most alpha, and the largest of
-their bounds exceeds the true privacy parameter with probability at most alpha.
-
-Only the tests that may refute are run: leaving out the others can only lower both probabilities.
+an event that the pilot did not see costs only its part of alpha. The parts sum to 1 and are fixed before the runs, so
+the union bound applies. Only the tests that may refute are run: leaving out the others can only lower both error
+probabilities.
 
 Proof: docs/proofs/choices.md
 
@@ -65,12 +63,6 @@ def net_test(
     shape (2, events), are each event's part of `alpha` in the direction of x and of y, together at most 1. The claim is
     for events that are more likely on x, its reverse for the others. If no bound exceeds the `known` one, of another
     test, the bound is 0 and the event the one that comes nearest.
-
-    >>> from dpaudit import PureDP
-    >>> on_x, on_y = np.array([500, 300, 200]), np.array([500, 460, 40])
-    >>> found = net_test(on_x, on_y, 1_000, 1_000, PureDP(1.0), np.full((2, 3), 1 / 6), alpha=0.01)
-    >>> found.index, found.more_likely_on, found.bound > 1.0
-    (2, 'x', True)
     """
     levels = alpha * weights
     is_tested = levels > LEAST_ALPHA

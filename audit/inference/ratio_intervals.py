@@ -5,18 +5,14 @@ ln(p/q) over all pairs (p, q) that the following test does not refute:
 
 1. *Two roots.* Under (p, q), U(p) = −Φ⁻¹(Pr_p[X ≥ counts]) and V(q) = −Φ⁻¹(Pr_q[Y ≤ counts]) are independent and at
    most standard normal in the stochastic order; so is U cos t + V sin t for a t in [0, π/2] that depends only on (p,
-   q). A pair is refuted where this sum reaches the normal quantile of the level. The best t has tan t = sd(ln q̂)/sd(ln
-   p̂), that is, tan² t = (n/m) × odds(p)/odds(q), so t is constant on sectors between curves of constant odds ratio.
+   q). A pair is refuted where this sum reaches the normal quantile of the level. The best t has tan² t = (n/m) ×
+   odds(p)/odds(q), so t is constant on sectors between curves of constant odds ratio.
 2. *A box.* A share of the level is spent on refuting every p and every q outside exact limits for each (after Berger &
    Boos 1994). Without the box the test is weak far from the counts, where U and V nearly cancel. If every run on y is
    a count, V is −∞ and the test consists of the box alone.
-3. *Between grid points.* Pr[X ≥ k] = Pr[B ≤ p] with B beta distributed, and the density f of −ln B has (ln f)''' ≥ 0.
-   So ln f minus the logarithm of any normal density changes sign at most in the order −, +, −, +. Hence the
-   distribution function of −ln B minus a normal one, which is negative at 0 and vanishes at ∞, changes sign at most in
-   the order −, +, −. A chord of U over ln p that lay above U would show +, −, +: U is concave in ln p, and, for the
-   same reason, V is convex in ln q. So U is above its chords, and V is above the chord of one cell extended into the
-   next. With these bounds in place of U and V, the refuted ln p in one cell and sector is a concave function of ln q,
-   and its least distance from ln q is at an end of the cell.
+3. *Between grid points.* U is concave in ln p, and V convex in ln q. So U is above its chords, and V above the chord of
+   one cell extended into the next. With these bounds in place of U and V, the refuted ln p in one cell and sector is a
+   concave function of ln q, and its least distance from ln q is at an end of the cell.
 
 The cost does not grow with the runs. Compared with normal_quantile × sd, the limit is further from the estimate by
 about 1% from 10⁴ counts on, 3% at 10³, 8% at 100 and 27% at 10, where exact limits for a probability are as far out.
@@ -113,9 +109,9 @@ def ratio_intervals(
     x, y = _checked(count_x, runs_x, count_y, runs_y)
     each = check_alpha(alpha) / (2 * len(x))
     return RatioIntervals(
-        lower=_lower(x, runs_x, y, runs_y, each),
+        lower=lower_limits(x, runs_x, y, runs_y, each),
         observed=_observed(x, runs_x, y, runs_y),
-        upper=-_lower(y, runs_y, x, runs_x, each),
+        upper=-lower_limits(y, runs_y, x, runs_x, each),
         alpha=float(alpha),
     )
 
@@ -131,18 +127,17 @@ def maximum_interval(
 ) -> MaximumInterval:
     """Return an interval that contains the largest log ratio over the outcomes with probability 1 − alpha or more.
 
-    The lower end is the largest lower limit; each has level alpha/2 divided by their number, so that all hold together.
-    The upper end is the largest upper limit; each has level alpha/2, because the upper end is below the truth only if
-    the upper limit of the one outcome that attains the maximum is.
+    The lower end is the largest lower limit, each at level alpha/2 divided by their number. The upper end is the
+    largest upper limit, each at level alpha/2, because it is below the truth only if the limit of the one outcome that
+    attains the maximum is.
 
     If the outcomes are all outputs of a discrete mechanism, the maximum is its worst-case log-likelihood ratio on the
-    pair. If the outputs are continuous or not all listed, the maximum is that of the listed events: the lower end still
-    holds for the mechanism, but the upper end holds for these events only, for any number of runs (Gilbert & McMillan
-    2018). The upper end is infinite if an outcome has no counts on the side of the denominator.
+    pair. If they are continuous or not all listed, the lower end still holds for the mechanism, but the upper end holds
+    for the listed events only, for any number of runs (Gilbert & McMillan 2018). It is infinite if an outcome has no
+    counts on the side of the denominator, so leave out outcomes of probability 0 on both sides, which have no ratio.
 
     Arguments are those of `ratio_intervals`, and the direction: "x" for ln(p/q), "y" for ln(q/p), "both" for the
-    largest absolute value over outcomes. An outcome of probability 0 on both sides has no ratio; leave it out, because
-    without counts its ratio may be anything and the upper end is infinite.
+    largest absolute value over outcomes.
 
     References
     ----------
@@ -162,21 +157,15 @@ def maximum_interval(
     least = 0.0 if direction == "both" else -math.inf  # least absolute value
     observed = np.concatenate([_observed(*way) for way in ways])
     return MaximumInterval(
-        lower=max(least, *(float(_lower(*way, half / (len(ways) * len(x))).max()) for way in ways)),
+        lower=max(least, *(float(lower_limits(*way, half / (len(ways) * len(x))).max()) for way in ways)),
         observed=float(np.max(observed, where=~np.isnan(observed), initial=least)),
-        upper=max(least, *(float(-_lower(b, n_b, a, n_a, half).min()) for a, n_a, b, n_b in ways)),
+        upper=max(least, *(float(-lower_limits(b, n_b, a, n_a, half).min()) for a, n_a, b, n_b in ways)),
         direction=direction,
         alpha=float(alpha),
     )
 
 
-def ratio_lower(count_x: npt.ArrayLike, runs_x: int, count_y: npt.ArrayLike, runs_y: int, *, alpha: float) -> Array:
-    """Return lower limits for all ln(p_i/q_i), shape (K,), each above the truth with probability at most `alpha`."""
-    x, y = _checked(count_x, runs_x, count_y, runs_y)
-    return _lower(x, runs_x, y, runs_y, check_alpha(alpha))
-
-
-def _lower(x: Array, runs_x: int, y: Array, runs_y: int, level: float) -> Array:
+def lower_limits(x: Array, runs_x: int, y: Array, runs_y: int, level: float) -> Array:
     """Return lower limits for the log ratios, each wrong with probability at most `level`; equal pairs share one."""
     pairs, place = np.unique(np.stack([x, y]), axis=1, return_inverse=True)
     box_x = _log_limits(pairs[0], runs_x, level * _SPENT)

@@ -22,19 +22,9 @@ def total_variation_upper(
 ) -> float:
     """Return an upper limit for the total variation distance over cells, too low with probability at most `alpha`.
 
-    The limit is exact for any number of bins and runs. The distance is P(A) − Q(A) for the unknown but fixed set of
-    cells A = {i : p_i > q_i}. With n runs on each side, n plus the counts of A on x minus the counts of A on y is a sum
-    S of 2n independent indicators with mean 2n(1 + TV)/2. For c ≤ ES − 1, Pr[S ≤ c] is at most that of a Bin(2n, (1 +
-    TV)/2) variable (Hoeffding), so the Clopper-Pearson limit of S is below (1 + TV)/2 with probability at most alpha.
-    The unknown S is at most n + Σ max(x_i − y_i, 0), and the limit grows with S, so no correction for the 2^K possible
-    sets A is needed.
-
-    Hoeffding's condition c ≤ ES − 1 always holds where it matters. The limit fails only for counts c with
-    Pr[Bin ≤ c] ≤ alpha, where alpha is at most 1/4, and Pr[Bin ≤ E Bin] exceeds 1/4 if the misses have mean above 1
-    (Greenberg & Mohri). Otherwise only counts of 2n − 1 or more remain, for which the limit is 1.
-
+    The limit is exact for any number of bins and runs, and needs no correction for the number of sets of cells.
     Jensen's and McDiarmid's inequalities give TV ≤ observed + √(ln(1/alpha)/n), which is 1.39 times as far from the
-    observed distance at alpha = .025: the ratio of √(2 ln 40) to the normal quantile 1.96.
+    observed distance at alpha = .025.
 
     Parameters
     ----------

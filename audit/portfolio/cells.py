@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 import sys
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +28,7 @@ Integers = npt.NDArray[np.int64]
 Curve = Literal["ramps", "each"]
 
 FINE, RECURS, HALF_LINE = -2, -1, 0
-"""Widths of events that are not runs of cells."""
+"""Kinds of events: runs of fine cells, values that recur among many and clusters, half-lines."""
 
 _TAILS, EVEN = 129, 63  # quantiles on the logistic scale, dense in both tails, and even ones
 # Most fine cells of a number, and the pilot's values in each: of 100,000 runs one has some eighty counts, and sixty on
@@ -68,8 +68,8 @@ class Listed(Score):
 class Column:
     """A score of outputs with its values on the pilot, equally many on x and on y.
 
-    The log ratio of the cells is estimated by a curve of ramps, where neighbouring values have similar ratios, or for
-    each cell by itself; a column without a curve belongs only to the net, as one of many.
+    A curve of ramps gives the log ratio of the cells, or each cell has its own; a column without either is only in the
+    net, as one of many.
     """
 
     score: Score
@@ -84,10 +84,10 @@ class Column:
 
 @dataclass(frozen=True, eq=False)
 class Cut:
-    """A column cut into cells.
+    """A column cut into cells, runs of which are the events of the net.
 
-    Cell 0 lies below all edges, cell k from edge k - 1 up to edge k, the last but one from the last edge on; the last
-    cell holds outputs without a number. Events of the net are runs of cells.
+    Cell k lies from edge k - 1 up to edge k, the first and the last but one are unbounded, and the last cell holds
+    outputs without a number.
     """
 
     column: Column
@@ -97,7 +97,7 @@ class Cut:
     ratio: Array | None  # log ratio of each cell according to the curve, if there is one
     low: Integers  # first cell of each event
     high: Integers  # the cell after its last
-    width: Integers  # coarse cells in it; `HALF_LINE`, or `RECURS` for a value that recurs among many, or a cluster
+    kind: Integers  # of each event: `HALF_LINE`, `RECURS`, or for a run of cells the number of coarse ones in it
     fine: Array  # edges of finer cells, which are events of the net only
     below_fine: Integers  # values on x and on y below each of them, shape (2, fine)
 
@@ -128,15 +128,15 @@ class Cut:
             ratio = shrunken_log_ratios(pairs.real, pairs.imag, times).round(ROUNDED)[same]
         count = len(count_x)
         ends = np.concatenate([[0], 1 + np.searchsorted(edges, coarse), [count - 1, count]])
-        low, high, width = runs_of_cells(len(ends) - 1)
+        low, high, kind = runs_of_cells(len(ends) - 1)
         low, high = ends[low], ends[high]
         first, after = np.searchsorted(edges, apart, side="right").T
         is_cell = after == first + 1
-        width = np.where((width == 1) & np.isin(low, first[is_cell]), RECURS, width)
+        kind = np.where((kind == 1) & np.isin(low, first[is_cell]), RECURS, kind)
         low, high = np.append(low, first[~is_cell]), np.append(high, after[~is_cell])
-        width = np.append(width, np.full(len(low) - len(width), RECURS))
+        kind = np.append(kind, np.full(len(low) - len(kind), RECURS))
         below_fine = np.array([np.searchsorted(known, fine) for known in ordered])
-        return cls(column, edges, count_x, count_y, ratio, low, high, width, fine, below_fine)
+        return cls(column, edges, count_x, count_y, ratio, low, high, kind, fine, below_fine)
 
     @property
     def runs(self) -> int:
@@ -215,6 +215,21 @@ def as_spread(scores: tuple[Array, Array], others: tuple[Array, Array]) -> tuple
     return wanted[(on_x - 1) // 2], wanted[(on_y - 1) // 2]  # equal scores have the middle of their places
 
 
+S = TypeVar("S", bound=Score)
+
+
+def scored_crosswise(
+    whole: S, taught: tuple[S, S], halves: Sequence[tuple[Any, Any]], values: Callable[[S, Any], Array]
+) -> Column:
+    """A score that the whole pilot taught, with each half of the pilot scored by what the other half taught."""
+    sides = [
+        as_spread((values(score, x), values(score, y)), (values(whole, x), values(whole, y)))
+        for score, (x, y) in zip(taught[::-1], halves, strict=True)
+    ]
+    on_x, on_y = (np.concatenate([part[side] for part in sides]) for side in (0, 1))
+    return Column(whole, on_x, on_y, is_ratio=True)
+
+
 def cut_columns(columns: Iterable[Column]) -> list[Cut]:
     """The columns that vary, cut into cells."""
     return [cut for column in columns if (cut := Cut.of(column)) is not None]
@@ -272,15 +287,14 @@ def _edges(column: Column, sides: Sequence[Array], values: Array) -> tuple[Array
     atoms = recurring[np.argsort(-wanted, kind="stable")[:ATOMS]]
     is_grid = 2 * times.sum() > len(values)  # then a value that recurs is one like any other
     is_smooth = not is_grid and not column.is_ratio  # a learned sum of steps is not
-    distinct = [side[_first_of_each(side)] for side in sides if is_smooth]
-    stretches = [stretch for side in distinct for stretch in _odd_stretches(side)]
-    ends = np.array([*zip(atoms, atoms, strict=True), *stretches]).reshape(-1, 2)
-    with np.errstate(over="ignore"):  # infinity comes after the largest number
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # distances may be infinite or 0
+        distinct = [side[_first_of_each(side)] for side in sides if is_smooth]
+        stretches = [stretch for side in distinct for stretch in _odd_stretches(side)]
+        ends = np.array([*zip(atoms, atoms, strict=True), *stretches]).reshape(-1, 2)
         ends[:, 1] = np.nextafter(ends[:, 1], math.inf)
     return np.unique(np.append(at, ends)), ends[:0] if is_grid else ends
 
 
-@np.errstate(over="ignore", invalid="ignore", divide="ignore")  # distances may be infinite or 0
 def _odd_stretches(values: Array) -> list[tuple[float, float]]:
     """First and last number of stretches of increasing values far denser or emptier than their neighbourhood.
 
@@ -297,7 +311,7 @@ def _odd_stretches(values: Array) -> list[tuple[float, float]]:
         low, high = values[beside : len(values) - k - beside], values[beside + k : len(values) - beside]
         before, after = low - values[: len(low)], values[k + 2 * beside :] - high
         length = high - low
-        # Most lengths are seen to be likely without a logarithm.
+        # Most lengths are seen to be likely without a logarithm, which would take a third of the choice.
         if k == 1:
             is_near = length > (1.0 - 1e-9) * 2.0 * math.expm1(-least / (2 * beside)) * np.maximum(before, after)
         else:

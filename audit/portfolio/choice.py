@@ -11,9 +11,11 @@ Proof: docs/proofs/choices.md
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, TypeAlias
+from functools import partial
+from operator import attrgetter
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +24,6 @@ import scipy
 from ..claims.claim import Array, Claim
 from ..events.events import Event, Outcomes
 from ..events.outputs import Outputs, tally
-from ..floating_point_errors import in_one_thread
 from ..inference.event_test import Counts, Direction
 from ..inference.guess_test import coins_for, is_symmetric
 from ..inference.net_test import clearance
@@ -50,16 +51,6 @@ _SINES, _COSINES = np.sin(_ANGLES), np.cos(_ANGLES)  # of the quarter of the ell
 # correlated.
 
 
-class Events(NamedTuple):
-    """Events by counts in `held` runs on each dataset, less `penalty` standard errors, in one direction."""
-
-    count_x: Array
-    count_y: Array
-    held: int
-    direction: Direction
-    penalty: float
-
-
 @dataclass(frozen=True, slots=True)
 class Criterion:
     """Approximate excess of an event's lower bound over the claim, minus the noise of the pilot."""
@@ -72,19 +63,29 @@ class Criterion:
     is_small: bool = False  # whether events of probability above a half, on average over x and y, are useless
     spare: float = 0.0  # standard errors by which that mean may exceed a half
 
-    def values(self, events: Events) -> Array:
-        """The criterion for each event; −∞ for useless events."""
-        count_p, count_q = (events.count_x, events.count_y)[:: 1 if events.direction == "x" else -1]
+    def values(
+        self, count_x: Array, count_y: Array, held: int, more_likely_on: Direction, penalty: float = 0.0
+    ) -> Array:
+        """The criterion for events by their counts in `held` runs on each dataset; −∞ for useless events.
+
+        The counts are expected, or those of a pilot, whose standard errors are then subtracted `penalty` times.
+        """
+        count_p, count_q = (count_x, count_y) if more_likely_on == "x" else (count_y, count_x)
         values = np.full(len(count_p), -math.inf)
-        useful = np.flatnonzero(~self._are_useless(count_p, count_q, events.held))
-        size = self._size(self.runs, events.held, events.penalty)
-        p, p_rest = _turned(count_p[useful], events.held, -size * _SINES)
-        q, q_rest = _turned(count_q[useful], events.held, size * _COSINES)
-        claim = self.claim if events.direction == "x" else self.claim.reversed()
+        useful = np.flatnonzero(~self._are_useless(count_p, count_q, held))
+        size = self._size(self.runs, held, penalty)
+        p, p_rest = _turned(count_p[useful], held, -size * _SINES)
+        q, q_rest = _turned(count_q[useful], held, size * _COSINES)
+        claim = self.claim if more_likely_on == "x" else self.claim.reversed()
         found = claim.rough_parameter_of(p, q, p_rest, q_rest).min(axis=0)
         with np.errstate(over="ignore"):  # of claims near the largest double
             values[useful] = np.where(np.isnan(found), -math.inf, found - claim.parameter).round(ROUNDED)
         return values
+
+    def value(self, counts: tuple[float, float], held: int, more_likely_on: Direction, penalty: float) -> float:
+        """The criterion for a single event."""
+        count_x, count_y = (np.array([float(side)]) for side in counts)
+        return float(self.values(count_x, count_y, held, more_likely_on, penalty)[0])
 
     def _are_useless(self, count_p: Array, count_q: Array, held: int) -> npt.NDArray[np.bool_]:
         # An event is equivalent to its complement in the other direction; keep the one with the larger ratio.
@@ -173,11 +174,6 @@ class Choice:
         """The same event, with its counts in these independent outputs, equally many on x and on y."""
         return replace(self, pilot_count_x=self.event.count(x), pilot_count_y=self.event.count(y), pilot_runs=len(x))
 
-    def as_large_as(self, share: float) -> bool:
-        """Whether the event has at least this share of the runs of either dataset, and its complement too."""
-        shares = self.pilot_count_x / self.pilot_runs, self.pilot_count_y / self.pilot_runs
-        return min(*shares, 1.0 - max(shares)) >= share
-
 
 def directed_shares(choice: Choice) -> tuple[float, float]:
     """Frequencies of an event in the pilot, that of the more likely dataset first."""
@@ -188,8 +184,8 @@ def directed_shares(choice: Choice) -> tuple[float, float]:
 def expected_excess(choice: Choice, claim: Claim, runs: int, alpha: float, *, penalty: float) -> float:
     """Expected excess of the bound from `runs` runs, less `penalty` standard errors of the pilot; −∞ if useless."""
     criterion = Criterion(claim, runs, normal_quantile(alpha), is_one_way=True)
-    count_x, count_y = (np.array([float(counts)]) for counts in (choice.pilot_count_x, choice.pilot_count_y))
-    return float(criterion.values(Events(count_x, count_y, choice.pilot_runs, choice.more_likely_on, penalty))[0])
+    counts = choice.pilot_count_x, choice.pilot_count_y
+    return criterion.value(counts, choice.pilot_runs, choice.more_likely_on, penalty)
 
 
 def normal_quantile(alpha: float) -> float:
@@ -199,60 +195,57 @@ def normal_quantile(alpha: float) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Proposal:
-    """A set of cells of one column.
-
-    Proposals compete by the counts on x and on y that are expected: those in the pilot of the output itself and of a
-    plain event, and what the curve expects of any other set.
-    """
+    """A set of cells of one column, which its curve proposes, or a plain event."""
 
     cut: Cut
     cells: npt.NDArray[np.bool_]
     more_likely_on: Direction
-    expected: tuple[float, float]
-    penalty: float  # standard errors of the pilot that are subtracted
+    is_plain: bool = False
     value: float = 0.0  # what a test of this set alone should then show beyond the claim
-
-    @classmethod
-    def of_curve(cls, cut: Cut, places: npt.NDArray[np.int64], more_likely_on: Direction) -> Proposal:
-        """The set of the cells at these places, which a curve has proposed."""
-        cells, column = _mask(cut, places), cut.column
-        penalty = _OF_PART if column.is_part else _PICKED if column.first else _OF_SEVERAL
-        return cls(cut, cells, more_likely_on, cut.counts(cells) if column.is_output else cut.fitted(cells), penalty)
 
     @classmethod
     def plain(cls, cut: Cut, event: int, more_likely_on: Direction, value: float = 0.0) -> Proposal:
         """An event of the net."""
-        cells = _mask(cut, cut.places(event))
-        return cls(cut, cells, more_likely_on, cut.counts(cells), _PICKED, value)
+        return cls(cut, _mask(cut, cut.places(event)), more_likely_on, is_plain=True, value=value)
+
+    @property
+    def counts(self) -> tuple[float, float]:
+        """Counts on x and on y in the pilot."""
+        return self.cut.counts(self.cells)
+
+    @property
+    def fitted(self) -> tuple[float, float]:
+        """The same as the curve expects them."""
+        return self.cut.fitted(self.cells)
+
+    @property
+    def expected(self) -> tuple[float, float]:
+        """The counts by which proposals compete: those in the pilot only for the output itself and for plain events."""
+        return self.counts if self.is_plain or self.cut.column.is_output else self.fitted
+
+    @property
+    def penalty(self) -> float:
+        """Standard errors of the pilot that are subtracted."""
+        column = self.cut.column
+        if column.is_part and not self.is_plain:
+            return _OF_PART
+        return _PICKED if self.is_plain or column.first else _OF_SEVERAL
 
     @property
     def choice(self) -> Choice:
         """The event."""
-        count_x, count_y = self.cut.counts(self.cells)
+        count_x, count_y = self.counts
         return Choice(self.cut.event(self.cells), self.more_likely_on, round(count_x), round(count_y), self.cut.runs)
 
     @property
     def is_more_likely(self) -> bool:
         """Whether the pilot has a larger count on its dataset than on the other."""
-        count_x, count_y = self.cut.counts(self.cells)
-        return bool(count_x > count_y if self.more_likely_on == "x" else count_y > count_x)
+        count_x, count_y = self.counts
+        return count_x > count_y if self.more_likely_on == "x" else count_y > count_x
 
-    def without(self, other: Proposal) -> Proposal:
-        """The set without the cells of another one of its column."""
-        if not (self.cells & other.cells).any():
-            return self
-        cells = self.cells & ~other.cells
-        own = self.cut.counts(cells) if self.cut.column.is_output else self.cut.fitted(cells)
-        return replace(self, cells=cells, expected=own)
-
-    def value_of(self, criterion: Criterion, counts: tuple[float, float], penalty: float) -> float:
-        """What a test of only this set should show beyond the claim, with these counts on x and on y."""
-        count_x, count_y = (np.array([side]) for side in counts)
-        return float(criterion.values(Events(count_x, count_y, self.cut.runs, self.more_likely_on, penalty))[0])
-
-    def seen(self, criterion: Criterion, penalty: float) -> float:
-        """The same with the counts in the pilot."""
-        return self.value_of(criterion, self.cut.counts(self.cells), penalty)
+    def value_of(self, criterion: Criterion, penalty: float, counts: tuple[float, float] | None = None) -> float:
+        """What a test of only this set should show beyond the claim, with the expected counts or others."""
+        return criterion.value(counts or self.expected, self.cut.runs, self.more_likely_on, penalty)
 
 
 def _mask(cut: Cut, places: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
@@ -261,46 +254,35 @@ def _mask(cut: Cut, places: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
     return cells
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Pair:
-    """Two disjoint sets of one column, the first more likely on x, by which datasets are guessed."""
+def choose_on(
+    x: Outputs,
+    y: Outputs,
+    cuts: Sequence[Cut],
+    claim: Claim,
+    runs: int,
+    alpha: float,
+    suggested: Choice | None = None,
+    *,
+    both: bool = False,
+    is_last: bool = True,
+) -> tuple[Choice, float]:
+    """As `choose_event` on the columns of these outputs; outcomes that were seen if no column varies.
 
-    on_x: Proposal
-    on_y: Proposal
-
-    def value_of(
-        self, criterion: Criterion, on_x: tuple[float, float], on_y: tuple[float, float], penalty: float
-    ) -> float:
-        """What guesses by both sets should show beyond the claim, with these counts of either on x and on y."""
-        return criterion.value_of_guesses(on_x[0] + on_y[1], on_x[1] + on_y[0], self.on_x.cut.runs, penalty)
-
-    def expected(self, criterion: Criterion, penalty: float) -> float:
-        """The same with the counts by which proposals compete."""
-        return self.value_of(criterion, self.on_x.expected, self.on_y.expected, penalty)
-
-    def seen(self, criterion: Criterion, penalty: float) -> float:
-        """The same with the counts in the pilot."""
-        cut = self.on_x.cut
-        return self.value_of(criterion, cut.counts(self.on_x.cells), cut.counts(self.on_y.cells), penalty)
-
-    def by_curve(self, criterion: Criterion) -> float:
-        """The same by the curve, without the noise of counts."""
-        cut = self.on_x.cut
-        return self.value_of(criterion, cut.fitted(self.on_x.cells), cut.fitted(self.on_y.cells), 0.0)
-
-    @property
-    def penalty(self) -> float:
-        """Standard errors that are subtracted where pairs compete."""
-        return max(self.on_x.penalty, self.on_y.penalty)
-
-    @property
-    def choice(self) -> Choice:
-        """The set with the larger value, and the other one."""
-        first, second = sorted((self.on_x, self.on_y), key=lambda one: -one.value)
-        return replace(first.choice, opposite=second.choice)
+    The event by which a search ranked the pair is taken instead where it shows more, less a standard error.
+    """
+    choice, promise = choose_event(cuts, claim, runs, alpha, both=both, is_last=is_last)
+    if choice is None:
+        choice = max(choose_seen(x, y), key=lambda one: directed_shares(one)[0] - directed_shares(one)[1])
+        promise = -math.inf if choice.shows_nothing else 0.0
+    if suggested is not None and choice.opposite is None:
+        counted = suggested.counted_on(x, y)
+        own = expected_excess(choice, claim, runs, alpha, penalty=0.0)
+        shown = expected_excess(counted, claim, runs, alpha, penalty=1.0)
+        if shown > own:
+            choice, promise = counted, max(promise, claim.parameter + shown)
+    return choice, promise
 
 
-@in_one_thread
 def choose_event(
     cuts: Sequence[Cut], claim: Claim, runs: int, alpha: float, *, both: bool = False, is_last: bool = True
 ) -> tuple[Choice | None, float]:
@@ -317,7 +299,8 @@ def choose_event(
         nothing = claim.with_parameter(0.0)
         clear, clear_promise = _chosen([_sharpened(_clearest(cuts, nothing), nothing)], criterion, both=both)
         choice, promise = (clear, clear_promise) if clear_promise > 0.0 else (choice, promise)
-    if choice is None or (promise <= 0.0 and not choice.as_large_as(_COMMON[0])):
+    shares = (0.0, 1.0) if choice is None else directed_shares(choice)
+    if promise <= 0.0 and min(*shares, 1.0 - max(shares)) < _COMMON[0]:
         choice = _common(cuts, criterion) or choice
     return choice, promise
 
@@ -325,9 +308,8 @@ def choose_event(
 def choose_each_way(cuts: Sequence[Cut], claim: Claim, runs: int, alpha: float) -> tuple[Choice | None, Choice | None]:
     """The best event for each direction, as in `choose_event`; None for a direction without a useful event.
 
-    For a claim that is the same in both directions, the complement of an event says the same in the other direction. So
-    events of probability above a half, on average over the datasets, are left to the other direction: the two events
-    then say different things, and a bet on both wins more.
+    For a claim that is the same in both directions, events of probability above a half are left to the other direction,
+    in which their complement says the same: a bet on two events that say different things wins more.
     """
     criterion = Criterion(claim, runs, normal_quantile(alpha), is_one_way=True)
     tried = [one for each in _proposals(cuts, criterion) for one in each.values()]
@@ -348,7 +330,7 @@ def choose_among(
     of_curves = [one for cut in cuts for one in _of_curve(cut, criterion)]
     best: list[Proposal] = []
     for penalty in penalties:
-        tried = [replace(one, value=one.value_of(criterion, one.expected, penalty)) for one in of_curves]
+        tried = [replace(one, value=one.value_of(criterion, penalty)) for one in of_curves]
         found = max((*tried, *_best_plain(cuts, criterion, penalty)), key=lambda one: one.value, default=None)
         if found is not None and found.value > -math.inf:
             best.append(found)
@@ -360,10 +342,10 @@ def choose_among(
 def _best_plain(cuts: Sequence[Cut], criterion: Criterion, penalty: float) -> Iterator[Proposal]:
     """For each column and direction the best half-line, or value that recurs, by its counts."""
     for cut in cuts:
-        plain = np.flatnonzero(cut.width <= HALF_LINE)
+        plain = np.flatnonzero(cut.kind <= HALF_LINE)
         count_x, count_y = cut.in_events(cut.count_x, plain), cut.in_events(cut.count_y, plain)
         for way in DIRECTIONS:
-            values = criterion.values(Events(count_x, count_y, cut.runs, way, penalty))
+            values = criterion.values(count_x, count_y, cut.runs, way, penalty)
             at = int(np.argmax(values))
             yield Proposal.plain(cut, int(plain[at]), way, float(values[at]))
 
@@ -372,17 +354,17 @@ def seen_on_one_dataset(cuts: Sequence[Cut], least: int) -> tuple[Choice | None,
     """For each direction the event with the largest count on its dataset, and none on the other.
 
     Among k events that show nothing, one has log₂ k counts on one dataset and none on the other. So an event of the net
-    needs so many more than the `least`, for the k that are as wide. A half-line does not if it lies farther from all
-    outputs of the other dataset than these from each other, as the tail of noise does not.
+    needs so many more than the `least`, for the k of its kind. A half-line does not if it lies farther from all outputs
+    of the other dataset than these from each other, as the tail of noise does not.
     """
     found: list[Choice | None] = []
-    widths, times = np.unique(np.concatenate([np.zeros(0, np.int64), *(cut.width for cut in cuts)]), return_counts=True)
+    kinds, times = np.unique(np.concatenate([np.zeros(0, np.int64), *(cut.kind for cut in cuts)]), return_counts=True)
     for way in DIRECTIONS:
         best: tuple[float, Cut, int] | None = None
         for cut in cuts:
             own, other = (cut.in_events(side) for side in cut.directed(way))
-            by_chance = np.log2(times)[np.searchsorted(widths, cut.width)]
-            by_chance[(cut.width == HALF_LINE) & cut.lies_far(way)] = 0.0
+            by_chance = np.log2(times)[np.searchsorted(kinds, cut.kind)]
+            by_chance[(cut.kind == HALF_LINE) & cut.lies_far(way)] = 0.0
             more = np.where(other == 0.0, own - by_chance, 0.0)
             at = int(more.argmax())
             if more[at] >= least and (best is None or more[at] > best[0]):
@@ -418,7 +400,7 @@ def _proposals(cuts: Sequence[Cut], criterion: Criterion) -> list[_Proposals]:
     of_columns = [{one.more_likely_on: one for one in _of_curve(cut, proposing)} for cut in cuts]
     of_columns.append(_sharpened(_clearest(cuts, criterion.claim, recurring=True), criterion.claim.with_parameter(0.0)))
     return [
-        {way: replace(one, value=one.value_of(criterion, one.expected, one.penalty)) for way, one in of_column.items()}
+        {way: replace(one, value=one.value_of(criterion, one.penalty)) for way, one in of_column.items()}
         for of_column in of_columns
     ]
 
@@ -430,9 +412,9 @@ def _of_curve(cut: Cut, criterion: Criterion) -> Iterator[Proposal]:
     decreasing, (fitted_x, fitted_y) = cut.order, cut.fitted_cells
     for direction, order in zip(DIRECTIONS, (decreasing, decreasing[::-1]), strict=True):
         fit_x, fit_y = (np.minimum(side[order].cumsum(), cut.runs) for side in (fitted_x, fitted_y))
-        value = criterion.values(Events(fit_x, fit_y, cut.runs, direction, 0.0))
+        value = criterion.values(fit_x, fit_y, cut.runs, direction)
         last = int(np.argmax(value))
-        one = Proposal.of_curve(cut, order[: last + 1], direction)
+        one = Proposal(cut, _mask(cut, order[: last + 1]), direction)
         if np.isfinite(value[last]) and one.is_more_likely:
             yield one
 
@@ -444,7 +426,7 @@ def _clearest(cuts: Sequence[Cut], claim: Claim, *, recurring: bool = False) -> 
     largest of as many errors rarely does.
     """
     found: _Proposals = {}
-    events = [np.flatnonzero(cut.width == RECURS) if recurring else np.arange(len(cut.low)) for cut in cuts]
+    events = [np.flatnonzero(cut.kind == RECURS) if recurring else np.arange(len(cut.low)) for cut in cuts]
     least = math.sqrt(2.0 * math.log(max(2 * sum(map(len, events)), 1)))
     is_turned = is_symmetric(claim)
     for cut, places in zip(cuts, events, strict=True):
@@ -474,7 +456,7 @@ def _sharpened(proposals: _Proposals, claim: Claim) -> _Proposals:
         cut = done[0] if done else one.cut.with_edges(points[np.isfinite(points)])
         low, high = (0 if end == -math.inf else int(np.searchsorted(cut.edges, end)) + 1 for end in ends[way])
         cells = _mask(cut, np.arange(low, len(cut.count_x) if ends[way][1] == math.inf else high))
-        found[way] = replace(one, cut=cut, cells=cells, expected=cut.counts(cells))
+        found[way] = replace(one, cut=cut, cells=cells)
     return found
 
 
@@ -525,14 +507,28 @@ def _chosen(of_columns: Sequence[_Proposals], criterion: Criterion, *, both: boo
         return None, -math.inf
     if both and is_symmetric(criterion.claim) and coins_for(criterion.runs):
         pairs = [pair for each in of_columns if (pair := _paired(each, criterion)) is not None]
-        pair = max(pairs, key=lambda each: each.expected(criterion, each.penalty), default=None)
-        if pair is not None and parameter + pair.seen(criterion, 0.0) > 0.0:
-            value, less = pair.expected(criterion, 0.0), pair.expected(criterion, 1.0)
-            if alone.value_of(one_way, alone.expected, 0.0) < value + DOUBT * (value - less):
-                return pair.choice, parameter + pair.expected(criterion, DOUBT)
-    if parameter + alone.seen(one_way, 0.0) <= 0.0:
+        by_value = partial(_value_of_pair, criterion)
+        pair = max(pairs, key=lambda each: by_value(each, max(one.penalty for one in each)), default=None)
+        if pair is not None and parameter + by_value(pair, 0.0, _COUNTS) > 0.0:
+            value, less = by_value(pair, 0.0), by_value(pair, 1.0)
+            if alone.value_of(one_way, 0.0) < value + DOUBT * (value - less):
+                first, second = sorted(pair, key=lambda one: -one.value)
+                return replace(first.choice, opposite=second.choice), parameter + by_value(pair, DOUBT)
+    if parameter + alone.value_of(one_way, 0.0, alone.counts) <= 0.0:
         return None, -math.inf
-    return alone.choice, parameter + alone.value_of(one_way, alone.expected, DOUBT)
+    return alone.choice, parameter + alone.value_of(one_way, DOUBT)
+
+
+_Pair: TypeAlias = tuple[Proposal, Proposal]  # disjoint sets of one column, the first more likely on x
+_EXPECTED, _COUNTS, _FITTED = map(attrgetter, ("expected", "counts", "fitted"))
+
+
+def _value_of_pair(
+    criterion: Criterion, pair: _Pair, penalty: float, counts: Callable[[Proposal], tuple[float, float]] = _EXPECTED
+) -> float:
+    """What guesses by both sets should show beyond the claim, with these counts of either on x and on y."""
+    (right_x, wrong_x), (wrong_y, right_y) = map(counts, pair)
+    return criterion.value_of_guesses(right_x + right_y, wrong_x + wrong_y, pair[0].cut.runs, penalty)
 
 
 def _paired(proposals: _Proposals, criterion: Criterion) -> _Pair | None:
@@ -545,9 +541,12 @@ def _paired(proposals: _Proposals, criterion: Criterion) -> _Pair | None:
     if on_x is None or on_y is None or on_x.cut is not on_y.cut:
         return None
     tried = ((on_x, on_y), (_as_likely(on_x, on_y), on_y), (on_x, _as_likely(on_y, on_x)))
-    pairs = [_Pair(first.without(second), second.without(first)) for first, second in tried]
-    found = [pair for pair in pairs if all(sum(one.cut.counts(one.cells)) > 0.0 for one in (pair.on_x, pair.on_y))]
-    return max(found, key=lambda pair: pair.by_curve(criterion), default=None)
+    pairs = [
+        (replace(one, cells=one.cells & ~other.cells), replace(other, cells=other.cells & ~one.cells))
+        for one, other in tried
+    ]
+    found = [pair for pair in pairs if all(sum(one.counts) > 0.0 for one in pair)]
+    return max(found, key=lambda pair: _value_of_pair(criterion, pair, 0.0, _FITTED), default=None)
 
 
 def _as_likely(one: Proposal, other: Proposal) -> Proposal:
@@ -557,6 +556,5 @@ def _as_likely(one: Proposal, other: Proposal) -> Proposal:
         return one
     order = cut.order[:: 1 if one.more_likely_on == "x" else -1]
     unlikely = cut.directed(one.more_likely_on)[1][order].cumsum()
-    wanted = cut.counts(other.cells)[1 if other.more_likely_on == "x" else 0]
-    wider = Proposal.of_curve(cut, order[: int(np.argmin(np.abs(unlikely - wanted))) + 1], one.more_likely_on)
-    return replace(wider, value=one.value)
+    wanted = other.counts[1 if other.more_likely_on == "x" else 0]
+    return replace(one, cells=_mask(cut, order[: int(np.argmin(np.abs(unlikely - wanted))) + 1]))

@@ -32,7 +32,7 @@ from ..events.outputs import Outputs, as_vectors, vector_width
 from ..events.scores import Additive, Coordinate, DifferentSizes, Number, Piece, Projection, Score
 from ..events.scores import Column as ColumnScore
 from ..floating_point_errors import in_one_thread
-from .cells import FIRST, SINGLY, Array, Column, Curve, Cut, as_spread, cut_columns
+from .cells import FIRST, SINGLY, Array, Column, Curve, Cut, cut_columns, scored_crosswise
 from .floating_point_leaks import bit_columns
 from .picks import BINS, COMPARED, MOST, clear_cases, clear_keys, clear_pairs, clear_parities, digit_scores, have_keys
 from .table import table_columns
@@ -90,20 +90,6 @@ class _Read:
         """The same columns of some of the runs."""
         return _Read(self.columns, self.x[:, start:end], self.y[:, start:end])
 
-    def column(
-        self,
-        score: Score,
-        place: int,
-        first: int = 0,
-        *,
-        is_output: bool = False,
-        is_part: bool = False,
-        curve: Curve | None = "ramps",
-    ) -> Column:
-        """One of the columns, in the runs from the first one on."""
-        values = self.x[place, first:], self.y[place, first:]
-        return Column(score, *values, first=first, is_output=is_output, is_part=is_part, curve=curve)
-
 
 def _of_vectors(x: Outputs, y: Outputs, width: int) -> Iterator[Column]:
     score = partial(Coordinate, width=width)
@@ -125,9 +111,7 @@ def _of_vectors(x: Outputs, y: Outputs, width: int) -> Iterator[Column]:
         yield from _projected(x, y)
     if any(np.isnan(side).any() for side in (read.x, read.y)):
         released = _Read.of(Released(width), x, y)
-        yield from _singly(
-            released, range(len(released)), lambda place: ColumnScore(released.columns, place), is_part=False
-        )
+        yield from _singly(released, range(len(released)), is_part=False)
         yield from _learned(released, SUM_CELLS[:1])
     ranks: tuple[int, ...] = ()
     if width > 2 * _ENDS + _BETWEEN:
@@ -158,7 +142,7 @@ def _of_objects(x: Outputs, y: Outputs) -> Iterator[Column]:
         yield from _several(read, leaves.numbers)
     if len(leaves.names) > 2 and len(leaves.builds) > 1:
         totals = _Read.of(Summaries(), x, y)
-        yield from _singly(totals, range(len(totals)), lambda place: ColumnScore(totals.columns, place), is_part=False)
+        yield from _singly(totals, range(len(totals)), is_part=False)
         yield from _learned(totals, SUM_CELLS[:1])
     half = len(x) // 2
     if have_keys(x, y) and (keys := clear_keys(x[:half], y[:half])):
@@ -172,7 +156,7 @@ def _of_objects(x: Outputs, y: Outputs) -> Iterator[Column]:
 def _singly(
     read: _Read,
     places: Sequence[int],
-    score: Callable[[int], Score],
+    score: Callable[[int], Score] | None = None,
     *,
     is_output: bool = False,
     is_part: bool = True,
@@ -185,10 +169,10 @@ def _singly(
         wanted = [wanted[at] for at in most_different(read.x[wanted, :first], read.y[wanted, :first], SINGLY)]
         leave_out("width", f"of {len(places):,} parts of outputs, the {SINGLY} that differ most were examined singly")
     for place in wanted:
-        has_curve = len(places) <= _CURVES
-        yield read.column(
-            score(place), place, first, is_output=is_output, is_part=is_part, curve=curve if has_curve else None
-        )
+        one = ColumnScore(read.columns, place) if score is None else score(place)
+        values = read.x[place, first:], read.y[place, first:]
+        own = curve if len(places) <= _CURVES else None
+        yield Column(one, *values, first, is_output=is_output, is_part=is_part, curve=own)
 
 
 def _several(read: _Read, numbers: Sequence[int]) -> Iterator[Column]:
@@ -213,7 +197,7 @@ def _picked(read: _Read, order: Sequence[int] | None = None) -> Iterator[Column]
     """The first columns in an order that the first half of the runs gave, and a learned sum of all, on the second."""
     half = read.half
     for place in (range(len(read)) if order is None else order)[:_SHOWN]:
-        yield read.column(ColumnScore(read.columns, place), place, half)
+        yield Column(ColumnScore(read.columns, place), read.x[place, half:], read.y[place, half:], half)
     score = additive(read.columns, read.x[:, :half], read.y[:, :half], SUM_CELLS[0]) if len(read) > 1 else None
     if score is not None:
         yield Column(score, score.add_up(read.x[:, half:]), score.add_up(read.y[:, half:]), half, is_ratio=True)
@@ -224,14 +208,9 @@ def _learned(read: _Read, bins: Sequence[int]) -> Iterator[Column]:
     parts = read.runs(0, read.half), read.runs(read.half)
     for number in bins:
         first, second, whole = (additive(each.columns, each.x, each.y, number) for each in (*parts, read))
-        if first is None or second is None or whole is None:
-            continue
-        sides = [
-            as_spread((score.add_up(part.x), score.add_up(part.y)), (whole.add_up(part.x), whole.add_up(part.y)))
-            for score, part in zip((second, first), parts, strict=True)
-        ]
-        x, y = (np.concatenate([part[side] for part in sides]) for side in (0, 1))
-        yield Column(whole, x, y, is_ratio=True)
+        if first is not None and second is not None and whole is not None:
+            halves = [(part.x, part.y) for part in parts]
+            yield scored_crosswise(whole, (first, second), halves, Additive.add_up)
 
 
 def _digits(score: Score, x: Array, y: Array, *outputs: Outputs) -> Iterator[Column]:

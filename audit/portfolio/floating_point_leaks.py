@@ -38,7 +38,7 @@ _RESIDUES = 8  # number of grids between the finest of the outputs and their spr
 
 def bit_columns(x: Outputs, y: Outputs, *, grids: int = _RESIDUES) -> Iterator[Column]:
     """Columns by the low bits of floating-point parts: lowest bit, residues of so many powers, sign of zero."""
-    parts = [*_floats(x, y)] if x.dtype.kind == "f" else [*_float_leaves(x, y)]
+    parts = [*_float_parts(x, y)]
     if x.dtype.kind == "f":  # parts of nested outputs are read alike if they are equal, so not there
         for score, on_x, on_y in parts:
             zero = NegativeZero(score)
@@ -56,20 +56,14 @@ def bit_columns(x: Outputs, y: Outputs, *, grids: int = _RESIDUES) -> Iterator[C
             yield Column(one, one.of_values(on_x), one.of_values(on_y), curve="each")
 
 
-def _floats(x: Outputs, y: Outputs) -> Iterator[tuple[Score, Array, Array]]:
-    """Scores that read the numbers of floating-point arrays, and these numbers."""
-    width = x.shape[1] if x.ndim == 2 else 0
-    for place in range(min(width, SINGLY) or 1):
-        score = Coordinate(place, width) if width else Number()
-        yield score, score.values(x), score.values(y)
-
-
-def _float_leaves(x: Outputs, y: Outputs) -> Iterator[tuple[Score, Array, Array]]:
-    """The same for the parts of objects."""
-    if x.dtype != object:
-        return
-    leaves = learn_leaves(x, y)
-    if leaves.paths:
+def _float_parts(x: Outputs, y: Outputs) -> Iterator[tuple[Score, Array, Array]]:
+    """Scores that read the numbers of floating-point arrays, or of parts of objects, and these numbers."""
+    if x.dtype.kind == "f":
+        width = x.shape[1] if x.ndim == 2 else 0
+        for place in range(min(width, SINGLY) or 1):
+            score = Coordinate(place, width) if width else Number()
+            yield score, score.values(x), score.values(y)
+    elif x.dtype == object and (leaves := learn_leaves(x, y)).paths:
         on_x, on_y = leaves.read(x), leaves.read(y)
         for place, path in enumerate(leaves.paths[:SINGLY], start=1):
             yield (ColumnScore(leaves, place) if path else Number()), on_x[place], on_y[place]
@@ -121,28 +115,26 @@ class FloatingPointLeak:
     parameter_name: str
 
     def __str__(self) -> str:
+        least, runs = rounded_down(self.bound, 3), self.counts.runs_x
         return (
-            f"a floating-point leak breaks the claim: {self.parameter_name} >= {rounded_down(self.bound, 3):g} by "
-            f"{self.event} "
-            f"({self.counts}, after {self.counts.runs_x:,} runs on each that chose the event; false with probability "
-            f"at most {FALSE_WARNING:g}). The verdict is about values; floating_point='test' audits leaks too, "
+            f"a floating-point leak breaks the claim: {self.parameter_name} >= {least:g} by {self.event} "
+            f"({self.counts}, after {runs:,} runs on each that chose the event; false with probability at most "
+            f"{FALSE_WARNING:g}). The verdict is about values; floating_point='test' audits leaks too, "
             "floating_point='ignore' silences this."
         )
 
 
-def floating_point_leak_in(
-    x: Outputs, y: Outputs, claim: Claim, choice: Choice, *, alpha: float = FALSE_WARNING
-) -> FloatingPointLeak | None:
+def floating_point_leak_in(x: Outputs, y: Outputs, claim: Claim, choice: Choice) -> FloatingPointLeak | None:
     """A warning if the low bits of the first outputs contradict the claim, and by more than the chosen event does.
 
-    A mechanism that keeps its claim causes a warning with probability at most `alpha`, however the number of outputs
+    A mechanism that keeps its claim causes a warning with probability at most 1e-6, however the number of outputs
     depends on them. Runs on x must be independent of runs on y, even in a sequential audit, whose bets do not need it.
     Outputs are in the order drawn; fewer than 50 are not looked at.
     """
     fitting = [length for length in _LENGTHS if length <= min(len(x), len(y))]
     if not fitting:
         return None
-    length, share = fitting[0], alpha / (_KINDS * len(_LENGTHS))
+    length, share = fitting[0], FALSE_WARNING / (_KINDS * len(_LENGTHS))
     x, y = x[:length], y[:length]
     runs = length // 2
     cuts = cut_columns(bit_columns(x[:runs], y[:runs], grids=_GRIDS))

@@ -2,7 +2,7 @@
 
 The net finds events that the pilot did not see. Each event has a fixed part of alpha. The parts sum to 1, so by the
 union bound the exact tests together refute a claim that holds with probability at most alpha. Three tenths of the net's
-alpha are spread evenly over the widths of events and then over their places. The rest goes to the leading events of the
+alpha are spread evenly over the kinds of events and then over their places. The rest goes to the leading events of the
 pilot in parts of 1, 1/2, 1/3, … by rank: once by expected bound, once by standard errors above the claim, once among
 the values that recur.
 
@@ -19,7 +19,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from ..claims.claim import Claim
 from ..events.events import ColumnCells, Event, Labels
@@ -54,15 +53,16 @@ class Net:
         places = _Places.of(cuts)
         is_binary = not any(np.count_nonzero(cut.count_x + cut.count_y) > 2 for cut in cuts)
         if is_binary:
-            places = places.at(places.count_x + places.count_y == 0.0)
-        sizes = np.bincount(places.width - FINE)
-        even = np.tile(1.0 / sizes[places.width - FINE] / np.count_nonzero(sizes) / 2.0, 2)
+            places = replace(places, events=places.events[:, places.events[-2:].sum(axis=0) == 0])
+        column, _, _, kind, *counts = places.events
+        sizes = np.bincount(kind - FINE)
+        even = np.tile(1.0 / sizes[kind - FINE] / np.count_nonzero(sizes) / 2.0, 2)
         if is_binary:
             return places.net(even, _EVEN)
-        count_x, count_y = places.count_x, places.count_y
-        pilot = np.array([cut.runs for cut in cuts])[places.column]
+        count_x, count_y = (side.astype(np.float64) for side in counts)
+        pilot = np.array([cut.runs for cut in cuts])[column]
         z = _SHOWN * np.sqrt(pilot / runs)
-        recurs, ranked = places.width == RECURS, np.flatnonzero(places.width != FINE)  # the fine ones are too many
+        recurs, ranked = kind == RECURS, np.flatnonzero(kind != FINE)  # the fine ones are too many
         promise, clear = [], []
         for p, q, directed in ((count_x, count_y, claim), (count_y, count_x, claim.reversed())):
             of_ranked = p[ranked], q[ranked], pilot[ranked], pilot[ranked], directed
@@ -108,58 +108,26 @@ class Net:
         return event_of(self.cells.scores[column], np.array(self.cells.edges[column]), inside)
 
 
-_OF_EVENTS = ("column", "low", "high", "width", "count_x", "count_y")
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class _Places:
-    """Where the events of both directions lie: number of the column, first cell, cell after the last, width, counts.
-
-    The cells are those between the edges at which an event begins or ends.
-    """
+    """Where the events of both directions lie, among the cells between the edges at which an event begins or ends."""
 
     scores: tuple[Score, ...]
     edges: tuple[Array, ...]
-    column: Integers
-    low: Integers
-    high: Integers
-    width: Integers
-    count_x: Array
-    count_y: Array
+    events: Integers  # column, first cell, cell after the last, kind, counts on x and on y: shape (6, events)
 
     @classmethod
     def of(cls, cuts: Sequence[Cut]) -> _Places:
-        columns = [cls._of_column(cut, number) for number, cut in enumerate(cuts)]
-        scores, edges = (sum((getattr(each, name) for each in columns), ()) for name in ("scores", "edges"))
-        return cls(scores, edges, *(np.concatenate([getattr(each, name) for each in columns]) for name in _OF_EVENTS))
-
-    @classmethod
-    def _of_column(cls, cut: Cut, number: int) -> _Places:
-        """The events of a column, those of fine cells last."""
-        bounds = np.flatnonzero(np.bincount(np.concatenate([cut.low, cut.high])))
-        edges = np.union1d(cut.edges[bounds[(bounds > 0) & (bounds <= len(cut.edges))] - 1], cut.fine)
-        place = np.concatenate([[0], 1 + np.searchsorted(edges, cut.edges), [len(edges) + 1, len(edges) + 2]])
-        fine = 1 + np.searchsorted(edges, cut.fine)
-        first, after, width = runs_of_cells(len(fine) + 1)
-        is_narrow = (width > 0) & (width * EVEN <= len(fine))  # no wider than an even cell, as others are
-        first, after = first[is_narrow] - 1, after[is_narrow] - 1
-        low, high = np.append(place[cut.low], fine[first]), np.append(place[cut.high], fine[after])
-        count_x, count_y = (
-            np.append(cut.in_events(counts), below[after] - below[first])
-            for counts, below in zip((cut.count_x, cut.count_y), cut.below_fine, strict=True)
-        )
-        width = np.append(cut.width, np.full(len(low) - len(cut.width), FINE))
-        return cls((cut.column.score,), (edges,), np.full(len(low), number), low, high, width, count_x, count_y)
-
-    def at(self, chosen: npt.NDArray[np.bool_]) -> _Places:
-        """Some of the events."""
-        return replace(self, **{name: getattr(self, name)[chosen] for name in _OF_EVENTS})
+        edges, events = zip(*map(_of_column, cuts), strict=True)
+        columns = np.repeat(np.arange(len(cuts)), [each.shape[1] for each in events])
+        return cls(tuple(cut.column.score for cut in cuts), edges, np.stack([columns, *np.concatenate(events, axis=1)]))
 
     def net(self, weights: Array, part: float = 1.0) -> Net:
         """The net of these events, with weights of shape (2·events,)."""
         cells = ColumnCells(self.scores, tuple(tuple(edges.tolist()) for edges in self.edges))
-        first = np.concatenate([[0], np.cumsum(cells.sizes)[:-1]])[self.column]
-        return Net(cells, first + self.low, first + self.high, self.column, weights.reshape(2, -1), part)
+        column, low, high, *_ = self.events
+        first = np.concatenate([[0], np.cumsum(cells.sizes)[:-1]])[column]
+        return Net(cells, first + low, first + high, column, weights.reshape(2, -1), part)
 
     def by_rank(self, value: Array) -> Array:
         """Weights 1, 1/2, … in the order of the values, which sum to 1; 0 for all others.
@@ -169,11 +137,8 @@ class _Places:
         """
         weight = np.zeros(len(value))
         tried = _largest(value, _TRIED)
-        tried = tried[value[tried] > -np.inf]
-        way, at = np.divmod(tried, len(self.low))
-        column, low, high, count_x, count_y = (
-            part[at] for part in (self.column, self.low, self.high, self.count_x, self.count_y)
-        )
+        way, at = np.divmod(tried, self.events.shape[1])
+        column, low, high, _, count_x, count_y = self.events[:, at]
         is_able, rank = np.ones(len(tried), np.bool_), 1
         while rank <= _RANKED and is_able.any():
             first = int(is_able.argmax())
@@ -185,10 +150,26 @@ class _Places:
         return weight / max(float(weight.sum()), 1e-300)
 
 
+def _of_column(cut: Cut) -> tuple[Array, Integers]:
+    """The edges of a column, and its events but for the number of the column, those of fine cells last."""
+    bounds = np.flatnonzero(np.bincount(np.concatenate([cut.low, cut.high])))
+    edges = np.union1d(cut.edges[bounds[(bounds > 0) & (bounds <= len(cut.edges))] - 1], cut.fine)
+    place = np.concatenate([[0], 1 + np.searchsorted(edges, cut.edges), [len(edges) + 1, len(edges) + 2]])
+    fine = 1 + np.searchsorted(edges, cut.fine)
+    first, after, width = runs_of_cells(len(fine) + 1)
+    is_narrow = (width > 0) & (width * EVEN <= len(fine))  # no wider than an even cell, as others are
+    first, after = first[is_narrow] - 1, after[is_narrow] - 1
+    counts = (
+        np.append(cut.in_events(counts), below[after] - below[first]).astype(np.int64)
+        for counts, below in zip((cut.count_x, cut.count_y), cut.below_fine, strict=True)
+    )
+    low, high = np.append(place[cut.low], fine[first]), np.append(place[cut.high], fine[after])
+    return edges, np.stack([low, high, np.append(cut.kind, np.full(len(first), FINE)), *counts])
+
+
 def _largest(values: Array, count: int) -> Integers:
-    """The places of the largest values, in order, of equal ones the first; values of −∞ come last."""
+    """The places of the largest values but −∞, in order, of equal ones the first."""
     able = np.flatnonzero(values > -np.inf)
     if len(able) > count:
         able = able[values[able] >= np.partition(values[able], len(able) - count)[len(able) - count]]
-    ordered = able[np.argsort(-values[able], kind="stable")[:count]]
-    return np.concatenate([ordered, np.flatnonzero(values == -np.inf)[: count - len(ordered)]])
+    return np.asarray(able[np.argsort(-values[able], kind="stable")[:count]])

@@ -74,21 +74,20 @@ def _outcome_cells(x: Outputs, y: Outputs, most: int) -> OutcomeCells:
     return OutcomeCells(tuple(names[key] for key in kept), len(on_x | on_y))
 
 
-def learn_bins(x: Outputs, y: Outputs, choice: Choice, claim: Claim) -> Bins | None:
-    """Bins for the test of Rényi divergences; None for a claim on anything else.
+def learn_bins(x: Outputs, y: Outputs, choice: Choice, claim: Claim) -> Bins:
+    """Bins for the test of a claim on Rényi divergences.
 
     They are cells of the outputs, or of the score by which the pilot chose its event, whichever shows more. Evenness in
     mass and log ratio at once loses less than in mass, at any order: .1% of a Gaussian's divergence of order 1, and at
     order 32 what rare outputs show.
     """
-    if not claim.divergence_slopes:
-        return None
     number = number_of_bins(min(len(x), len(y)))
     event = choice.event.event if isinstance(choice.event, Apart) else choice.event
-    by_score = [_number_cells(event.score, x, y, number, spread=True)] if isinstance(event, Scored) else []
-    is_vector = bool(by_score) and _commonest_width(x) is not None  # a linear score was among those of the pilot
-    partitions: list[Partition] = [*([] if is_vector else [learn_cells(x, y, number, spread=True)]), *by_score]
-    found: list[tuple[float, Bins]] = []
+    partitions, found = list[Partition](), list[tuple[float, Bins]]()
+    if not isinstance(event, Scored) or _commonest_width(x) is None:  # of vectors the pilot has tried a linear score
+        partitions.append(learn_cells(x, y, number, spread=True))
+    if isinstance(event, Scored):
+        partitions.append(_number_cells(event.score, x, y, number, spread=True))
     for partition in partitions:
         on_x, on_y = partition.count(x), partition.count(y)
         p, q = smoothed(on_x), smoothed(on_y)
@@ -98,7 +97,7 @@ def learn_bins(x: Outputs, y: Outputs, choice: Choice, claim: Claim) -> Bins | N
 
 
 def number_of_bins(runs: int) -> int:
-    """Return the largest number of bins that so many pilot runs on each dataset make."""
+    """The largest number of bins that so many pilot runs on each dataset make."""
     return min(max(runs // _BIN_RUNS, 2), _BINS)
 
 

@@ -1,4 +1,4 @@
-"""Candidates that become columns, chosen on the first half of a pilot; apart, as it knows no columns or cells.
+"""Candidates that become columns, apart, as they are chosen on the first half of a pilot, before any column is.
 
 No single column shows a leak of one key among hundreds, signs of two columns that agree more often on x, a parity of
 five columns, or the remainder of a number that rarely recurs, and there are too many of these to test. So each kind of
@@ -65,7 +65,8 @@ def clear_cases(columns: Columns, x: Array, y: Array) -> Conditional | None:
     compared = 0
     cells = [_binned(*both) for both in zip(x, y, strict=True)]
     for key, both in enumerate(zip(x, y, strict=True)):
-        if not _repeats(both[0][:FIRST]):
+        first = both[0][:FIRST]
+        if not 1 < len(np.unique(first)) <= len(first) / _PER_KEY:
             continue
         known = np.unique(np.concatenate(both))
         known = known[~np.isnan(known)][: _MOST_KEYS + 1]
@@ -90,10 +91,6 @@ def clear_cases(columns: Columns, x: Array, y: Array) -> Conditional | None:
     least = beyond_chance(compared)
     cases = tuple(case for distance, case in sorted(found.values(), reverse=True)[:MOST] if distance >= least)
     return Conditional(columns, cases) if cases else None
-
-
-def _repeats(values: Array) -> bool:
-    return 1 < len(np.unique(values)) <= len(values) / _PER_KEY
 
 
 def _binned(x: Array, y: Array) -> list[npt.NDArray[np.int64]]:
@@ -303,10 +300,9 @@ def clear_keys(x: Outputs, y: Outputs) -> list[Name]:
     """The keys whose values or counts clearly differ between equally many outputs, the clearest first."""
     numbers: dict[Any, int] = {}
     named: list[Name] = []
-    found: list[tuple[array[int], array[float]]] = []
+    numbered, values, ends = array("q"), array("d"), []
     runs = _affordable(x, y)
     for side in (x[:runs], y[:runs]):
-        numbered, values = array("q"), array("d")
         for output in outcome_list(side):
             for name, value in named_values(output):
                 number = numbers.setdefault(same_name(name), len(named))
@@ -314,18 +310,16 @@ def clear_keys(x: Outputs, y: Outputs) -> list[Name]:
                     named.append(name)
                 numbered.append(number)
                 values.append(value)
-        found.append((numbered, values))
+        ends.append(len(numbered))
     if not named:
         return []
-    names = np.concatenate([np.array(numbered, dtype=np.int64) for numbered, _ in found])
-    values_of_both = np.concatenate([np.array(values, dtype=np.float64) for _, values in found])
-    is_on_x = np.arange(len(names)) < len(found[0][0])
+    names, is_on_x = np.array(numbered, dtype=np.int64), np.arange(len(numbered)) < ends[0]
     if len(named) > _MOST_NAMES:
         leave_out("keys", f"of {len(named):,} keys in outputs, the {_MOST_NAMES:,} commonest were examined singly")
     commonest = np.argsort(-np.bincount(names, minlength=len(named)), kind="stable")[:_MOST_NAMES]
     place_of = np.full(len(named), -1)
     place_of[commonest] = np.arange(len(commonest))
-    distance = _key_distances(place_of[names], values_of_both, is_on_x, len(commonest))
+    distance = _key_distances(place_of[names], np.array(values), is_on_x, len(commonest))
     order, least = np.argsort(-distance, kind="stable"), beyond_chance(len(commonest))
     return [named[commonest[place]] for place in order.tolist() if distance[place] >= least][:MOST]
 

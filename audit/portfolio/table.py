@@ -12,12 +12,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ..events.events import Event, Intervals, Outcomes
 from ..events.features import leave_out
 from ..events.outputs import Outputs, outcome_key, outcome_list, row_keys
-from .cells import ATOMS, REPEATED, Array, Column, Integers, Listed, as_spread
+from .cells import ATOMS, REPEATED, Array, Column, Integers, Listed, scored_crosswise
 from .curve import shrunken_log_ratios
 
 FEW = 64
@@ -98,12 +97,8 @@ def table_columns(x: Outputs, y: Outputs) -> Iterator[Column]:
     least = REPEATED if _recurring(seen) >= _MOSTLY or x.dtype.kind == "f" else 1
     parts = table.counts[:2], table.counts[2:], table.counts[:2] + table.counts[2:]
     first, second, whole = (_learned(table, counts, least) for counts in parts)
-    sides = [
-        as_spread((score.values(on_x), score.values(on_y)), (whole.values(on_x), whole.values(on_y)))
-        for score, on_x, on_y in ((second, x[:half], y[:half]), (first, x[half:], y[half:]))
-    ]
-    on_x, on_y = (np.concatenate([part[side] for part in sides]) for side in (0, 1))
-    yield Column(whole, on_x, on_y, is_ratio=True)
+    halves = [(x[:half], y[:half]), (x[half:], y[half:])]
+    yield scored_crosswise(whole, (first, second), halves, TableScore.values)
 
 
 def _recurring(seen: Integers) -> float:
@@ -147,18 +142,9 @@ class OutcomeCounts:
     def __len__(self) -> int:
         return len(self.values)
 
-    def at(self, chosen: Integers | npt.NDArray[np.bool_]) -> OutcomeCounts:
-        """The chosen outcomes, by index or mask."""
-        return OutcomeCounts(self.values[chosen], self.counts[:, chosen])
-
 
 def count_outcomes(parts: Sequence[Outputs]) -> OutcomeCounts:
-    """Counts of the outcomes of the parts of a pilot; of more than 100,000 different ones, the commonest.
-
-    >>> counted = count_outcomes([np.array(part) for part in ([7, 7], [3, 7], [7, 3], [5, 5])])
-    >>> counted.values.tolist(), counted.counts.tolist()
-    ([3, 5, 7], [[0, 0, 2], [1, 0, 1], [1, 0, 1], [0, 2, 0]])
-    """
+    """Counts of the outcomes of the parts of a pilot; of more than 100,000 different ones, the commonest."""
     if any(part.dtype == object for part in parts):
         counted = _of_objects([outcome_list(part) for part in parts])
     else:
@@ -167,7 +153,8 @@ def count_outcomes(parts: Sequence[Outputs]) -> OutcomeCounts:
         common = np.argsort(-counted.counts.sum(axis=0), kind="stable")[:MOST_OUTCOMES]
         if np.count_nonzero(counted.counts.sum(axis=0) > 1) > MOST_OUTCOMES:
             leave_out("outcomes", f"of {len(counted):,} outcomes, the {MOST_OUTCOMES:,} commonest were counted singly")
-        counted = counted.at(np.sort(common))
+        common.sort()
+        return OutcomeCounts(counted.values[common], counted.counts[:, common])
     return counted
 
 

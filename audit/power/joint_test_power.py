@@ -1,11 +1,8 @@
 """Power of the exact tests of one event and of guesses: the minimum detectable excess, and the runs that it needs.
 
 The power is summed over both counts, given the smallest count on x that the exact test refutes, for all likely numbers
-of counts on y at once (`critical_curve`).
-
-The regions of the test form a chain {X ≥ c_s(Y)}. Counts are refuted if the probability of their region is at most
-alpha at every point of the boundary that is plausible given y. The probability does not depend on the counts, so every
-region is evaluated once for all y. A search along the chain finds, for every y, the last region that is not refuted.
+of counts on y at once (`critical_curve`). The regions of the test form a chain {X ≥ c_s(Y)}, and their probabilities do
+not depend on the counts, so every region is evaluated once for all y.
 
 The power is stated for an alternative: an event of a mechanism that exceeds its claim, which bets are judged by too.
 The events of a mechanism of privacy parameter s lie below the boundary B_s; if s is tight, some events come near it.
@@ -43,8 +40,11 @@ from ..inference.event_test import (
     REACH,
     arcsine_angle,
     check_alpha,
+    columns_between,
     counts_needed,
     largest_parameter,
+    mass_below,
+    rates,
     root_from_below,
     table_angles,
 )
@@ -64,10 +64,9 @@ class GaussianNoise:
 class AsLikely:
     """An event on the boundary of the stronger claim that resembles an observed event.
 
-    An excess may come from a larger p or from a smaller q. If the event is rare on both sides, p is kept and q falls as
-    the excess grows, so smaller counts show the excess. If its complement is rare, q is kept and p grows. This also
-    applies if the stronger claim allows more than half of p at q = 0, as δ does, since then no q shows the excess at
-    that p.
+    If the event is rare on both sides, p is kept and q falls as the excess grows, so smaller counts show the excess. If
+    its complement is rare, or the stronger claim allows more than half of p at q = 0, as δ does, q is kept and p grows:
+    no q shows an excess over such a δ at that p.
     """
 
     p: float  # observed probability of the event on x, in (0, 1)
@@ -95,54 +94,42 @@ def event_of(claim: Claim, excess: float, alternative: Alternative) -> Alternati
 
 def events_of(claim: Claim, alternative: Alternative) -> Callable[[float], AlternativeEvent]:
     """Return `event_of` as a function of the excess; it computes once what does not depend on the excess."""
-    all_rates = _Claimed.of(claim, _rates()) if isinstance(alternative, GaussianNoise) else None
+    q, clearance = _rates(), None
+    if isinstance(alternative, GaussianNoise):  # its event is chosen among all rates
+        clearance = _clearance_at(claim, q)
 
     def event(excess: float) -> AlternativeEvent:
-        claimed = all_rates or _Claimed.of(claim, _rate_of(claim, excess, alternative))
-        p, rest = _power_at(claim, excess, claimed.q, alternative)
-        clear = claimed.clearance(p, rest)
+        rate = q if isinstance(alternative, GaussianNoise) else _rate_of(claim, excess, alternative)
+        p, rest = power_at(claim, excess, rate, alternative)
+        clear = (clearance or _clearance_at(claim, rate))(p, rest)
         at = int(np.argmax(clear))
         if isinstance(alternative, GaussianNoise):
             at = int(np.argmax(clear >= alternative.share * clear[at])) if clear[at] > 0.0 else at
-        return AlternativeEvent(float(claimed.q[at]), float(p[at]), float(rest[at]), float(clear[at]))
+        return AlternativeEvent(float(rate[at]), float(p[at]), float(rest[at]), float(clear[at]))
 
     return event
-
-
-def power_at(claim: Claim, excess: float, q: float, alternative: Alternative) -> tuple[float, float]:
-    """Return Pr[M(x) ∈ S] and its complement, for an event of probability `q` on y and parameter `excess` above."""
-    p, rest = _power_at(claim, excess, np.array([q]), alternative)
-    return float(p[0]), float(rest[0])
 
 
 def best_q(claim: Claim, *, excess: float) -> float:
     """Return the probability on y at which detecting an excess takes the fewest runs, by the normal approximation.
 
-    For planning before any run. Up to a few percent, no event of any mechanism needs fewer runs, and most need more.
-    For (ε, δ) the best event is the corner of the stronger claim, which only randomised response reaches.
-
-    >>> from dpaudit import PureDP
-    >>> round(best_q(PureDP(1.0), excess=0.01), 3)
-    0.267
+    For planning before any run: up to a few percent, no event of any mechanism needs fewer. For (ε, δ) the best event
+    is the corner of the stronger claim, which only randomised response reaches.
     """
     stronger = claim.with_parameter(claim.parameter + excess)
     corner = largest_parameter(lambda q: float(stronger.max_power(q)[0]) <= 1.0 - q, 1.0)  # of (ε, δ), often the best
     q = np.concatenate([[corner] * (corner > 0.0), _rates()])
-    return float(q[int(np.argmax(_Claimed.of(claim, q).clearance(*_power_at(claim, excess, q, 0.5))))])
+    return float(q[int(np.argmax(_clearance_at(claim, q)(*power_at(claim, excess, q, 0.5))))])
 
 
-def _rate_of(claim: Claim, excess: float, alternative: Alternative) -> Array:
-    match alternative:
-        case AsLikely(p, q):
-            stronger = claim.with_parameter(claim.parameter + excess)
-            if p + q > 1.0 or 2.0 * float(stronger.max_power(0.0)[0]) > p:
-                return np.array([q])
-            # q solves 1 − q = B(1 − p), the mirror image of the boundary.
-            return np.maximum(stronger.max_power(np.array([1.0 - p]), np.array([p]))[1], _LEAST)
-        case float():
-            return np.array([alternative])
-        case GaussianNoise():
-            return _rates()  # its event is chosen among them
+def _rate_of(claim: Claim, excess: float, alternative: float | AsLikely) -> Array:
+    if isinstance(alternative, float):
+        return np.array([alternative])
+    p, q, stronger = alternative.p, alternative.q, claim.with_parameter(claim.parameter + excess)
+    if p + q > 1.0 or 2.0 * float(stronger.max_power(0.0)[0]) > p:
+        return np.array([q])
+    # q solves 1 − q = B(1 − p), the mirror image of the boundary.
+    return np.maximum(stronger.max_power(np.array([1.0 - p]), np.array([p]))[1], _LEAST)
 
 
 def _rates() -> Array:
@@ -151,7 +138,8 @@ def _rates() -> Array:
     return np.concatenate([rare, np.linspace(0.02, 0.98, 500), 1.0 - rare[:100:-1]])
 
 
-def _power_at(claim: Claim, excess: float, q: Array, alternative: Alternative) -> tuple[Array, Array]:
+def power_at(claim: Claim, excess: float, q: Array, alternative: Alternative) -> tuple[Array, Array]:
+    """Return Pr[M(x) ∈ S] and its complement, for events of probabilities `q` on y and parameter `excess` above."""
     stronger = claim.with_parameter(claim.parameter + excess)
     if not isinstance(alternative, GaussianNoise):
         return stronger.max_power(q)
@@ -162,28 +150,19 @@ def _power_at(claim: Claim, excess: float, q: Array, alternative: Alternative) -
     return scipy.special.ndtr(z), scipy.special.ndtr(-z)
 
 
-@dataclass(frozen=True, slots=True)
-class _Claimed:
-    """What the claim allows for events of probabilities q on y."""
+def _clearance_at(claim: Claim, q: Array) -> Callable[[Array, Array], Array]:
+    """Return a function of p and 1 − p: the distance of p above the boundary at q, in standard errors of one run."""
+    q_rest = 1.0 - q
+    at, at_rest = claim.max_power(q, q_rest)
+    near = 1e-6 * q * q_rest
+    slope = (claim.max_power(q + near)[0] - claim.max_power(q - near)[0]) / (2.0 * near)
+    spread = np.sqrt(at * at_rest + slope**2 * q * q_rest)
 
-    q: Array
-    at: Array  # on x
-    at_rest: Array
-    spread: Array  # standard error of one run on each dataset
+    def clearance(p: Array, p_rest: Array) -> Array:
+        rise = np.where(p < 0.5, p - at, at_rest - p_rest)
+        return np.where(spread > 0, rise / np.maximum(spread, 1e-300), 0.0)
 
-    @classmethod
-    def of(cls, claim: Claim, q: Array) -> _Claimed:
-        q_rest = 1.0 - q
-        at, at_rest = claim.max_power(q, q_rest)
-        near = 1e-6 * q * q_rest
-        slope = (claim.max_power(q + near)[0] - claim.max_power(q - near)[0]) / (2.0 * near)
-        return cls(q, at, at_rest, np.sqrt(at * at_rest + slope**2 * q * q_rest))
-
-    def clearance(self, p: Array, p_rest: Array) -> Array:
-        """Return the distance of events at (p, q) above the claim's boundary, in standard errors of one run."""
-        rise = np.where(p < 0.5, p - self.at, self.at_rest - p_rest)
-        clear: Array = np.where(self.spread > 0, rise / np.maximum(self.spread, 1e-300), 0.0)
-        return clear
+    return clearance
 
 
 # Power of bets on a known event, by simulation, and the smallest excess that they find.
@@ -203,9 +182,8 @@ def found_share(
 ) -> float:
     """Return the share of simulated audits that refute the claim; it is within .025 of the true power.
 
-    The event has probability `q` on y and, on x, the largest probability that the claim strengthened by `excess`
-    allows; or it is the event of another `Alternative`. The wealth of the other accounts is taken as lost. `sizes` are
-    the runs in each batch. The simulation ends as soon as the share `until` is reached.
+    The event is that of the alternative `q`, and `sizes` are the runs in each batch. The wealth of the other accounts
+    is taken as lost. The simulation ends as soon as the share `until` is reached.
     """
     rng, event = np.random.default_rng(0), event_of(claim, excess, q)
     p, rate = event.p, event.q
@@ -238,11 +216,8 @@ def sequential_excess(
 ) -> float:
     """Return the smallest excess found with probability `power` (see `found_share`), within 1%; infinite if none is."""
     check_alpha(alpha)
+    _check_probabilities(q=q, power=power)
     rate = q if isinstance(q, float) else 0.1
-    if not (0.0 < rate < 1.0 and 0.0 < power < 1.0):
-        raise OptionError(
-            f"q={q!r} or power={power!r} is not inside (0, 1); use values between 0 and 1.", q=q, power=power
-        )
     runs = 10_000 if callable(sizes) else sum(sizes)
     limit = claim.max_parameter - claim.parameter
     excess = largest_parameter(
@@ -254,11 +229,9 @@ def sequential_excess(
     return math.inf if excess >= 0.99 * limit else excess
 
 
-# Probabilities of regions {X ≥ c(Y)} along a claim's boundary, nearly as the exact test bounds them, but faster.
-#
-# The test takes the larger p and the smaller q of narrow cells of q, and the least c of blocks of y. Here the points
-# of the boundary are further apart, except where it bends, and the blocks are wider; the test's own roundings become
-# shifts of p, q and y. Few numbers of counts are summed one by one, as in the test.
+# Probabilities of regions {X ≥ c(Y)} along a claim's boundary, nearly as the exact test bounds them, but faster: points
+# are further apart, except where the boundary bends, and blocks are wider; the test's own roundings become shifts of p,
+# q and y. Few numbers of counts are summed one by one, as in the test.
 
 _COUNTED = 400  # numbers of counts on y that are summed one by one; variance of x below which all tails are summed
 _SPACING = 0.25  # standard errors of q between points, and width of a block of y at most
@@ -293,16 +266,10 @@ class RegionProbabilities:
         p, p_rest = claim.max_power(*rates(angle + half))
         q, q_rest = rates(angle - half)
         near = REACH * 0.5 / math.sqrt(m)
-        from_block = np.maximum(np.searchsorted(starts, m * rates(angle - near)[0], side="right") - 1, 0)
-        to_block = np.searchsorted(starts, m * rates(angle + near)[0], side="right")
-        width = int((to_block - from_block).max()) + 1
-        columns = np.minimum(from_block[:, None] + np.arange(width), len(starts) - 1)
-        ends = np.append(starts[1:] - 1.0, float(m))
-        y = np.append(0.5 * (starts + ends)[:-1], starts[-1])
+        columns = columns_between(starts, m * rates(angle - near)[0], m * rates(angle + near)[0])
+        y = np.append(0.5 * (starts[:-1] + (starts[1:] - 1.0)), starts[-1])
         y -= 0.5 * np.maximum(CELL * np.sqrt(y * (m - y) / m) - 1.0, 0.0)  # the test's blocks count as their first y
-        through = np.concatenate([starts[columns[:, :1]] - 1.0, ends[columns]], axis=1)
-        below = _tail(m - through, m, q_rest, q)
-        below[:, 0] = np.where(through[:, 0] < 0, 0.0, below[:, 0])
+        below = mass_below(starts, columns, m, q_rest, q, _tail)
         first, table, variance = np.zeros(0), None, n * p * p_rest
         if variance.max() < _COUNTED:
             reach = np.ceil(7.5 * np.sqrt(variance) + 30.0)
@@ -324,12 +291,6 @@ class RegionProbabilities:
         at = np.clip(critical - self.first[:, None], 0, width - 1).astype(np.int64)
         at += (np.arange(len(at)) * width)[:, None]
         return self.table.ravel()[at]
-
-
-def rates(angle: npt.ArrayLike) -> tuple[Array, Array]:
-    """Return the probability at an angle on the arcsine scale, and its complement."""
-    inside = np.clip(angle, 0.0, math.pi / 2)
-    return np.asarray(np.sin(inside) ** 2), np.asarray(np.cos(inside) ** 2)
 
 
 def _points_and_blocks(claim: Claim, n: int, m: int, low: float, high: float) -> tuple[Array, Array]:
@@ -371,14 +332,12 @@ def _tail(counts: Array, runs: int, p: Array, p_rest: Array) -> Array:
 _ERRORS = 24.0  # standard errors around q that a power needs
 
 
-# A family of claims near one probability, read from tables: as cheap as a boundary with a closed form.
-#
-# Counts near that probability are planned with the tables and tested with the claim.
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class _Tabulated(ParametricClaim):
-    """A claim's family near one q, on the arcsine scale: linear between grid points and between tabulated members."""
+    """A claim's family near one q, as cheap as a boundary with a closed form.
+
+    It is linear between grid points, on the arcsine scale, and between tabulated members.
+    """
 
     claim: Claim
     angle: Array
@@ -442,9 +401,13 @@ _NEAR = 0.01  # normal quantile of a p-value minus that of alpha that counts cos
 
 
 def critical_curve(claim: Claim, n: int, m: int, q: float, alpha: float, y: Array) -> Array:
-    """Return the smallest refuted count on x for each likely count `y`, increasing, at rate q; n + 1 for none."""
+    """Return the smallest refuted count on x for each likely count `y`, increasing, at rate q; n + 1 for none.
+
+    Counts are refuted if the probability of their region is at most alpha at every point of the boundary that is
+    plausible given y. A search along the chain finds, for every y, the last region that is not refuted.
+    """
     rough = tabulated(claim, n, m, q)
-    chain = _Chain.of(rough, n, m, q, alpha)
+    step, tuned_z = _step_of_chain(rough, n, m, q), max(float(-scipy.special.ndtri(alpha)), 0.5)
     some, number = np.unique(np.clip(y, *likely_counts(m, q)), return_inverse=True)
     low, high = (arcsine_angle(limit, 1.0 - limit) for limit in limits(some, m, alpha=GAMMA / 2))
     boundary = RegionProbabilities.of(claim, rough, n, m, float(low[0]), float(high[-1]))
@@ -454,9 +417,17 @@ def critical_curve(claim: Claim, n: int, m: int, q: float, alpha: float, y: Arra
     plausible = np.stack([first, last], axis=1).ravel()
     everywhere = np.concatenate([boundary.y, y])
 
+    def needed_at(place: float) -> Array:
+        """Return c before rounding up, for the region at this place of the chain; at 0 it is that of the parameter."""
+        parameter, z = rough.parameter + place * step, tuned_z
+        if parameter < 0.0:
+            parameter, z = 0.0, max(z + parameter / step, 0.0)
+        member = rough.with_parameter(min(parameter, rough.max_parameter * (1.0 - 1e-12)))
+        return counts_needed(everywhere, n, m, member, z)
+
     places, needed, excess, new = np.empty(0), np.empty((0, len(y))), np.empty((0, len(y))), _START
     for _ in range(_PASSES):
-        found = np.stack([chain.needed(float(place), everywhere) for place in new])
+        found = np.stack([needed_at(float(place)) for place in new])
         probability = boundary.at(np.ceil(found[:, : len(boundary.y)]))
         largest = np.maximum.reduceat(np.pad(probability, ((0, 0), (0, 1))), plausible, axis=1)[:, ::2]
         over = scipy.special.ndtri(np.clip(GAMMA + largest, 0.0, 1.0 - 1e-12)) - float(scipy.special.ndtri(alpha))
@@ -479,35 +450,14 @@ def likely_counts(m: int, q: float, deviations: float = _LIKELY, more: float = 2
     return max(float(math.floor(m * q - reach)), 0.0), min(float(math.ceil(m * q + reach)), float(m))
 
 
-@dataclass(frozen=True, slots=True)
-class _Chain:
-    """The chain of the test's regions. Places whose distance is 1 are about a standard error apart."""
-
-    claim: Claim
-    n: int
-    m: int
-    z: float
-    step: float  # of the parameter
-
-    @classmethod
-    def of(cls, claim: Claim, n: int, m: int, q: float, alpha: float) -> _Chain:
-        unit, middle = 0.5 / math.sqrt(m), math.asin(math.sqrt(q))
-        at = np.clip([middle - unit, middle, middle + unit], 0.0, math.pi / 2)
-        power = arcsine_angle(*claim.max_power(*rates(at)))
-        error_x, error_y = 0.5 / math.sqrt(n), float(power[2] - power[0]) / float(at[2] - at[0]) * unit
-        above = min(float(power[1]) + math.hypot(error_x, error_y), 0.5 * math.pi - 1e-9)
-        step = min(
-            max(rise(claim, q, float(power[1]), above), 1e-9), 2.0, 0.25 * (claim.max_parameter - claim.parameter)
-        )
-        return cls(claim, n, m, max(float(-scipy.special.ndtri(alpha)), 0.5), step)
-
-    def needed(self, place: float, y: Array) -> Array:
-        """Return c(y) before rounding up, for the region at this place; at 0 it is that of the claim's parameter."""
-        parameter, z = self.claim.parameter + place * self.step, self.z
-        if parameter < 0.0:
-            parameter, z = 0.0, max(z + parameter / self.step, 0.0)
-        member = self.claim.with_parameter(min(parameter, self.claim.max_parameter * (1.0 - 1e-12)))
-        return counts_needed(y, self.n, self.m, member, z)
+def _step_of_chain(claim: Claim, n: int, m: int, q: float) -> float:
+    """Return by how much the parameter differs between regions that are about a standard error apart."""
+    unit, middle = 0.5 / math.sqrt(m), math.asin(math.sqrt(q))
+    at = np.clip([middle - unit, middle, middle + unit], 0.0, math.pi / 2)
+    power = arcsine_angle(*claim.max_power(*rates(at)))
+    error_x, error_y = 0.5 / math.sqrt(n), float(power[2] - power[0]) / float(at[2] - at[0]) * unit
+    above = min(float(power[1]) + math.hypot(error_x, error_y), 0.5 * math.pi - 1e-9)
+    return min(max(rise(claim, q, float(power[1]), above), 1e-9), 2.0, 0.25 * (claim.max_parameter - claim.parameter))
 
 
 @dataclass(frozen=True, slots=True)
@@ -578,24 +528,16 @@ _KNOWN = 3.0  # standard deviations of Y in which a curve is reused for another 
 def power_of_test(claim: Claim, runs_x: int, runs_y: int, q: Alternative, excess: float, *, alpha: float) -> float:
     """Return the probability that the exact test refutes the claim if the privacy parameter is `excess` above it.
 
-    The event has probability `q` on y and, on x, the largest probability that the claim with privacy parameter +
-    `excess` allows; or it is that of another `Alternative`. The result is within .02 of the true power, and within .01
-    at power .95. It is off by up to .05 for some hundred runs with a boundary that has no closed form, and by up to .15
-    for many times more runs on one dataset than on the other. Probabilities outside (0, 1) and a negative excess raise
-    an `OptionError`.
-
-    Examples
-    --------
-    >>> from dpaudit import PureDP
-    >>> 0.9 < power_of_test(PureDP(1.0), 100_000, 100_000, 0.18, 0.025, alpha=0.05) < 0.96
-    True
+    The event is that of the alternative `q`. The result is within .02 of the true power, and within .01 at power .95.
+    It is off by up to .05 for some hundred runs with a boundary that has no closed form, and by up to .15 for many
+    times more runs on one dataset than on the other.
     """
     check_alpha(alpha)
-    _check_event(q)
+    _check_probabilities(q=q)
     if not excess >= 0.0:
         raise OptionError(f"excess={excess!r} is below the claim; use 0 or more.", excess=excess)
     at = event_of(claim, excess, q)
-    return _Power.of(claim, runs_x, runs_y, at.q, alpha).at(at.p, at.p_rest)
+    return _Power.of(claim, runs_x, runs_y, at.q, alpha).at(np.array([at.p]), np.array([at.p_rest]))
 
 
 def detectable_excess(
@@ -625,8 +567,7 @@ def detectable_excess(
     True
     """
     check_alpha(alpha)
-    _check_event(q)
-    _check_probability("power", power)
+    _check_probabilities(q=q, power=power)
     limit = claim.max_parameter - claim.parameter
     aim = max(float(scipy.special.ndtri(power) - scipy.special.ndtri(alpha)), 0.2) / math.sqrt(min(runs_x, runs_y))
     events, guess, found = events_of(claim, q), 0.0, None
@@ -649,7 +590,7 @@ def _excess_found(claim: Claim, found: _Power, rate: float, q: Alternative, powe
 
     def surplus(excess: float) -> float:
         """Return the normal quantile of the power minus the requested one; it is nearly linear in the excess."""
-        reached = np.clip(found.at(*power_at(claim, excess, rate, q)), 1e-15, 1.0 - 1e-15)
+        reached = np.clip(found.at(*power_at(claim, excess, np.array([rate]), q)), 1e-15, 1.0 - 1e-15)
         return float(scipy.special.ndtri(reached)) - target
 
     excess = root_from_below(surplus, limit, min(guess or 1.0, _LARGEST), _SIZE, nearness=_NEARNESS)
@@ -659,8 +600,8 @@ def _excess_found(claim: Claim, found: _Power, rate: float, q: Alternative, powe
 def runs_needed(claim: Claim, q: Alternative, *, excess: float, power: float = 0.95, alpha: float) -> int:
     """Return the fewest runs on each dataset with which the exact test finds an excess with probability `power`.
 
-    The result has a relative accuracy of 1%, apart from the error of `power_of_test`. With small counts the power is
-    not quite monotone in the runs, and slightly more runs than the result may have less power.
+    The result has a relative accuracy of 1%, apart from the error of `power_of_test`. With small counts slightly more
+    runs may have less power.
 
     Parameters
     ----------
@@ -681,8 +622,7 @@ def runs_needed(claim: Claim, q: Alternative, *, excess: float, power: float = 0
     True
     """
     check_alpha(alpha)
-    _check_event(q)
-    _check_probability("power", power)
+    _check_probabilities(q=q, power=power)
     if not 0.0 < excess < claim.max_parameter - claim.parameter:
         raise OptionError(
             f"excess={excess!r} is not a possible excess over {claim}; use a number above 0 and below "
@@ -696,7 +636,8 @@ def runs_needed(claim: Claim, q: Alternative, *, excess: float, power: float = 0
     at = (aim / max(event.clearance, 1e-9)) ** 2
     while high > max(low + 1.0, 1.01 * low):
         at = float(round(min(max(at, low + 1.0), high - 1.0, _MOST_RUNS)))
-        reached = _Power.of(claim, int(at), int(at), event.q, alpha).at(event.p, event.p_rest)
+        power_on_y = _Power.of(claim, int(at), int(at), event.q, alpha)
+        reached = power_on_y.at(np.array([event.p]), np.array([event.p_rest]))
         # The normal quantile of the power grows like the root of the runs; step slightly beyond the predicted number.
         seen = float(scipy.special.ndtri(min(max(reached, 1e-9), 1 - 1e-9))) + z
         gain = min(max(aim / max(seen, 0.2 * aim), 0.5), 2.0) ** 2
@@ -744,9 +685,9 @@ class _Power:
         """Return the power for another rate on y."""
         return replace(self, mass=_mass(self.ends, self.runs_y, q))
 
-    def at(self, p: float, p_rest: float) -> float:
-        """Return the power if the event has this probability on x."""
-        found = upper_tail(self.critical[None], self.runs_x, np.array([p]), np.array([p_rest]))[0]
+    def at(self, p: Array, p_rest: Array) -> float:
+        """Return the power if the event has this probability on x, of shape (1,)."""
+        found = upper_tail(self.critical[None], self.runs_x, p, p_rest)[0]
         return float(min((found * self.mass).sum(), 1.0))
 
 
@@ -755,14 +696,10 @@ def _mass(ends: Array, runs: int, q: float) -> Array:
     return np.diff(at_most, prepend=0.0)
 
 
-def _check_event(q: Alternative) -> None:
-    if isinstance(q, float):
-        _check_probability("q", q)
-
-
-def _check_probability(name: str, value: float) -> None:
-    if not 0.0 < value < 1.0:
-        raise OptionError(f"{name}={value!r} is not inside (0, 1); use 0 < {name} < 1.", **{name: value})
+def _check_probabilities(**given: Alternative) -> None:
+    for name, value in given.items():
+        if not isinstance(value, (AsLikely, GaussianNoise)) and not 0.0 < value < 1.0:
+            raise OptionError(f"{name}={value!r} is not inside (0, 1); use 0 < {name} < 1.", **{name: value})
 
 
 def guess_excess(claim: Claim, guesses: Guesses, *, alpha: float, power: float) -> float:
@@ -801,8 +738,7 @@ def _exceeded(alpha: float, runs: int, p: float) -> int:
 
 
 def equivalent_runs(claim: Claim, guesses: Guesses) -> int:
-    """Return with how many runs on each dataset counts in independent runs would show as small an excess as the
-    guesses.
+    """Return with how many independent runs on each dataset counts would show as small an excess as the guesses.
 
     Correct and incorrect guesses exclude each other, which adds to the variance of the distance from the boundary.
     """

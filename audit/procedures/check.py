@@ -8,9 +8,10 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -20,9 +21,10 @@ from ..datasets.adjacency import AddRemove, Adjacency, Replace, UserLevel, on_tu
 from ..datasets.description import notes_on_texts
 from ..errors import OptionError
 from ..events.features import noting_left_out
-from ..events.outputs import are_equal
+from ..events.outputs import Outputs, are_equal
 from ..floating_point_errors import with_own_arithmetic
-from ..health.findings import Finding, HealthCheck, checks_to_ignore, take_snapshot
+from ..health.event_checks import are_same
+from ..health.findings import Finding, HealthCheck, Snapshot, checks_to_ignore, take_snapshot
 from ..inference.event_test import Directed, check_test_alpha, directed
 from ..inference.guess_test import Guesses, coins_for
 from ..known_options import with_known_options
@@ -33,21 +35,20 @@ from ..progress import Meter, told
 from ..random_streams import Stream, seed_of
 from ..results.audit_result import FINAL_SHARE, AuditResult, InterimAnalysis, Settings
 from ..results.stated import pair_of, stated
-from ..results.verdict import largest_excess
-from ..sampling.block_plan import MemoryPart, Plan
+from ..sampling.block_plan import Plan
 from ..sampling.draw import plan_blocks
 from ..sampling.object_identity import source_of
 from ..sampling.pilot_and_batch_sizes import main_runs, pilot_runs, with_pilot
 from ..sampling.sampler import OutputPart, Sampler, as_sampler, picked, provenance_of_part
 from ..settings import or_setting
 from ..store.store_settings import arrangements, code_of, sources
-from .audit import Audit, Evidence, are_same
 from .detectable_excess import SHARE, UNKNOWN, guessed, is_gaussian, power_of_the_test, shows_divergence
 from .fixed_size import EarlierDraws, FixedSizeAudit
 
 if TYPE_CHECKING:
     from ..exact.exact_result import ExactResult
     from ..store.sqlite_store import Store, StorePart
+    from .sequential import SequentialAudit
 
 # Number of runs that an audit needs to detect a given excess, for the event that a first pilot chooses.
 
@@ -60,15 +61,15 @@ _ERRORS = (-2.0, 2.0)  # deviations of that frequency, in standard errors, for w
 def runs_for(plan: Plan, settings: Settings, *, sequential: bool) -> int:
     """Runs on each dataset with which an audit detects the requested excess with the power of the settings.
 
-    An event is chosen on a small pilot, and again on the pilot of an audit of the size found; the second event decides.
-    The outputs drawn here have their own seed and are not used again. A sequential audit is sized for its final test.
+    An event is chosen on a small pilot, and again on the pilot of an audit of the size found, which decides. These
+    outputs have their own seed and are not used again. A sequential audit is sized for its final test.
     """
     if settings.detect is None:
         return _RUNS
     plan = replace(
         plan,
         seed=seed_of(plan.seed, Stream.SIZING),
-        memory=None if plan.memory is None else MemoryPart(plan.memory, "sizing"),
+        memory=None if plan.memory is None else plan.memory.part("sizing"),
     )
     claim, power, of_alpha = settings.claim, power_of_the_test(settings.power), FINAL_SHARE if sequential else 1.0
     needed, excess, share, alpha = _FIRST, _MARGIN * settings.detect, 0.0, settings.alpha
@@ -127,12 +128,11 @@ def _fewest(detects: Callable[[int], bool], excess: float) -> int:
 
 
 def runs_by_divergence(claim: Claim, excess: float, *, alpha: float, power: float) -> int:
-    """Return the runs on each dataset with which Gaussian noise of this excess is detected in bins, to a percent."""
+    """The runs on each dataset with which Gaussian noise of this excess is detected in bins, to a percent."""
 
     def detects(runs: int) -> bool:
         known = pilot_runs(runs)
-        main = runs - known
-        return shows_divergence(claim, excess, known, main, main, alpha=alpha, power=power)
+        return shows_divergence(claim, excess, known, runs - known, runs - known, alpha=alpha, power=power)
 
     return _fewest(detects, excess)
 
@@ -142,11 +142,8 @@ def _by_guesses(claim: Claim, guesses: Guesses, excess: float, *, alpha: float, 
 
     def detects(main: int) -> bool:
         runs = coins_for(main)
-        expected = Guesses(
-            correct=round(guesses.correct * runs / guesses.runs),
-            incorrect=round(guesses.incorrect * runs / guesses.runs),
-            runs=runs,
-        )
+        right, wrong = (round(each * runs / guesses.runs) for each in (guesses.correct, guesses.incorrect))
+        expected = Guesses(correct=right, incorrect=wrong, runs=runs)
         return guessed(claim, expected, 2 * main, UNKNOWN, alpha=alpha, power=power).excess <= excess
 
     return _fewest(detects, excess)
@@ -276,16 +273,14 @@ def check(
     find_worst_pair : Search for the pair first.
     check_outputs : Outputs that were drawn elsewhere.
     replay : The line of code that exceeds the claim.
-    settings : The other options.
 
     Notes
     -----
     Runs are assumed to be independent, which health checks test. The pilot takes one run in twenty, but at least 2,000
     (or half of a small number of runs), and a quarter of them where outputs have several columns or a shorter one
-    promises no bound. It chooses an event S; the other runs count S, and are divided unevenly between the two datasets,
-    at most four to one, where that makes the test more precise. A claim Pr[M(x) ∈ S] ≤ B(Pr[M(y) ∈ S]) is refuted if
-    an exact test rejects it. A sequential audit spends half of alpha on bets that may stop it early, and half on a
-    final test when all `runs` are done.
+    promises no bound. It chooses an event S; the other runs count S, and are divided between the two datasets, at most
+    four to one, as makes the test most precise. A claim Pr[M(x) ∈ S] ≤ B(Pr[M(y) ∈ S]) is refuted if an exact test
+    rejects it. A sequential audit spends half of alpha on bets that may stop it early, and half on a final test.
 
     References
     ----------
@@ -355,33 +350,6 @@ def audit_pair(mechanism: Any, x: Any, y: Any, options: Options, earlier: Earlie
             meter.way_on = continues(options.seed, is_kept=store is not None)
             meter.way_on += "" if sequential else "; sequential=True has a verdict at any time"
 
-        def conclude() -> AuditResult:
-            if plan.memory is not None:
-                plan.memory.save()  # runs that a result rests on are not drawn again after the result was seen
-            # An audit that was sized for an excess states the one that it reached and never calls itself too small;
-            # unless the caller stopped it, or accepts a larger one than an audit may have without being inconclusive.
-            is_met = is_sized and audit.stopped != "request"
-            if is_met and options.detect is not None and options.detect <= largest_excess(settings.claim):
-                audit.settings = replace(settings, detect=None)
-            result = audit.conclude(
-                ignored,
-                of_datasets=(*snapshot.examine(ignored, plan.changed), *_of_the_clock(plan, audit.evidence(), ignored)),
-                notes=(
-                    *notes_on_texts(x, y),
-                    *([_STATE] if plan.is_stateful and not sampler.is_block else []),
-                    *([_FIXED] if plan.sampler.call.is_one_by_one else []),
-                    *left_out.values(),
-                ),
-            )
-            reached = result.min_detectable_excess
-            if is_met and options.detect is not None and reached is not None and reached > 2.0 * options.detect:
-                result = replace(result, detect=options.detect)  # as an audit that cannot find twice its claim
-            if result.is_refuted and isinstance(said.adjacency, (AddRemove, Replace, UserLevel)) and on_tuples(x):
-                result = replace(result, notes=(on_tuples(x), *result.notes))
-            result.environment.update(seconds=round(now() - started, 3), **source_of(sampler.function))
-            _LOG.info("%s: %s", result.mechanism, result.sentence)
-            return result
-
         drawn_from = {} if store is None else sources(code_of(sampler), x, y)
         plan = plan_blocks(sampler, x, y, options.seed, options.jobs, runs=runs)
         if store is not None:
@@ -398,7 +366,7 @@ def audit_pair(mechanism: Any, x: Any, y: Any, options: Options, earlier: Earlie
                 if runs != planned:
                     expect(meter, runs, sequential=sequential)
             meter.chunk = plan.block
-            audit: Audit
+            audit: FixedSizeAudit | SequentialAudit
             common: dict[str, Any] = {"earlier": earlier, "progress": meter}
             if sequential:
                 from .sequential import SequentialAudit  # only where an audit needs it
@@ -409,14 +377,49 @@ def audit_pair(mechanism: Any, x: Any, y: Any, options: Options, earlier: Earlie
             else:
                 assert runs is not None  # only a sequential audit may have a time limit
                 audit = FixedSizeAudit(plan, settings, runs, n_bins=options.bins, **common)
+            audit.is_sized = is_sized
+            tuples = on_tuples(x) if isinstance(said.adjacency, (AddRemove, Replace, UserLevel)) else ""
+            notes = notes_on_texts(x, y)
+            conclude = partial(_conclude, audit, snapshot, ignored, notes, left_out, if_refuted=tuples, started=started)
             meter.best = lambda: conclude() if audit.stop() else None
             audit.run()
         return conclude()
 
 
-def _of_the_clock(plan: Plan, evidence: Evidence, ignored: frozenset[HealthCheck]) -> list[Finding]:
+def _conclude(
+    audit: FixedSizeAudit | SequentialAudit,
+    snapshot: Snapshot,
+    ignored: frozenset[HealthCheck],
+    notes: tuple[str, ...],
+    left_out: Mapping[str, str],
+    *,
+    if_refuted: str,
+    started: float,
+) -> AuditResult:
+    """The result of the runs so far, with what is to be said of the datasets.
+
+    `left_out` says what was not examined, and `if_refuted` what a refutation means, if anything is to be said of it.
+    """
+    plan = audit.plan
+    result = audit.conclude(
+        ignored,
+        of_datasets=(*snapshot.examine(ignored, plan.changed), *_of_the_clock(plan, audit.x, audit.y, ignored)),
+        notes=(
+            *notes,
+            *([_STATE] if plan.is_stateful and not plan.sampler.is_block else []),
+            *([_FIXED] if plan.sampler.call.is_one_by_one else []),
+            *left_out.values(),
+        ),
+    )
+    if result.is_refuted and if_refuted:
+        result = replace(result, notes=(if_refuted, *result.notes))
+    result.environment.update(seconds=round(now() - started, 3), **source_of(plan.sampler.function))
+    _LOG.info("%s: %s", result.mechanism, result.sentence)
+    return result
+
+
+def _of_the_clock(plan: Plan, x: Outputs, y: Outputs, ignored: frozenset[HealthCheck]) -> list[Finding]:
     """Find noise that is the same in all runs, one output on x and another on y, until the clock moves on."""
-    x, y = evidence.x, evidence.y
     if HealthCheck.DUPLICATE_OUTPUTS in ignored or not (are_same(x) and are_same(y)) or are_equal(x[:1], y[:1]):
         return []
     time.sleep(1.0 - time.time() % 1.0)  # a seed of whole seconds then differs

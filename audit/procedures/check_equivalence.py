@@ -24,13 +24,16 @@ from ..events.events import OutcomeCells, with_names
 from ..events.features import noting_left_out
 from ..events.named_parts import without_class
 from ..events.outputs import as_outputs, merge
-from ..events.records import Form
+from ..events.plain_outputs import Form
 from ..floating_point_errors import with_own_arithmetic
+from ..health.event_checks import run_notes
 from ..health.findings import HealthCheck, Snapshot, checks_to_ignore, take_snapshot
 from ..health.run_independence import examine_draws
 from ..inference.event_test import check_test_alpha, directed, parameter_lower
 from ..known_options import with_known_options
 from ..options import DEFAULTS, Progress, checked_seed
+from ..portfolio.choice import choose_on
+from ..portfolio.columns import cuts_of
 from ..portfolio.partitions import learn_cells
 from ..power.joint_test_power import sequential_excess
 from ..progress import told
@@ -46,7 +49,6 @@ from ..sampling.pilot_and_batch_sizes import late_batches, pilot_runs
 from ..sampling.sampler import OutputPart, Sampler, as_sampler, picked
 from ..sampling.tasks import total_counts
 from ..settings import or_setting, setting
-from .audit import choose_on, run_notes
 from .check import check
 from .fixed_size import draw_checked
 
@@ -71,9 +73,7 @@ class TwoVersions:
         return found
 
     def _check_single_draw(self, seed: int) -> None:
-        """Refuses a vectorised mechanism whose result for one run is not an output; later it would count as an
-        exception.
-        """
+        """Refuses a vectorised mechanism whose result for one run is not an output; it would count as an exception."""
         sampler = self.old if self.old.is_block else self.new
         rng = np.random.default_rng(sequence_of(seed, Stream.FIRST_RUN))
         try:
@@ -81,11 +81,6 @@ class TwoVersions:
         except Exception:  # an exception is an outcome
             return
         as_outputs(raw, 1, sampler.name)
-
-    def repeats(self, seed: int) -> bool:
-        """Whether the new version repeats its outputs; `check` looks at the old version."""
-        plan = Plan(as_sampler(self.mechanism, self.name), "old", "new", seed, block=1, jobs=1)
-        return plan.repeats("y")
 
     @property
     def __audit_datasets__(self) -> tuple[Any, Any]:
@@ -110,11 +105,10 @@ class TwoVersions:
         return f"the old version {self.old.name}", f"the new version {self.new.name}"
 
     def draw_block(self, version: Version, size: int, rng: np.random.Generator) -> Any:
-        sampler = self.old if version == "old" else self.new
-        return sampler.drawn(self.dataset, size, rng)
+        return getattr(self, version).drawn(self.dataset, size, rng)
 
     def run_once(self, version: Version, rng: np.random.Generator) -> Any:
-        sampler = self.old if version == "old" else self.new
+        sampler: Sampler = getattr(self, version)
         if not sampler.is_block:
             return without_class(sampler.call(self.dataset, rng))
         return as_outputs(sampler.call(self.dataset, 1, rng), 1, sampler.name, Form())[0]
@@ -144,28 +138,14 @@ _DEFAULTS = {name: DEFAULTS[name] for name in _OPTIONS} | {"bins": None}
 
 @overload
 def check_equivalence(
-    old: Any,
-    new: Any,
-    x: Any,
-    *,
-    margin: None = None,
-    runs: int | None = None,
-    alpha: float = 0.05,
-    seed: int | None = 0,
-    **options: Any,
-) -> AuditResult: ...
+    old: Any, new: Any, x: Any, *, margin: None = ..., runs: int | None = ..., alpha: float = ...,
+    seed: int | None = ..., **options: Any,
+) -> AuditResult: ...  # fmt: skip
 @overload
 def check_equivalence(
-    old: Any,
-    new: Any,
-    x: Any,
-    *,
-    margin: float,
-    runs: int | None = None,
-    alpha: float = 0.05,
-    seed: int | None = 0,
-    **options: Any,
-) -> EquivalenceResult: ...
+    old: Any, new: Any, x: Any, *, margin: float, runs: int | None = ..., alpha: float = ...,
+    seed: int | None = ..., **options: Any,
+) -> EquivalenceResult: ...  # fmt: skip
 @with_known_options(_DEFAULTS)
 @with_own_arithmetic
 def check_equivalence(
@@ -195,7 +175,7 @@ def check_equivalence(
     alpha : float
         Largest allowed probability of refuting equal versions, or that a limit is wrong, in (0, 1).
     seed : int or None
-        Random seed, as in `check`.
+        As in `check`.
     **options
         `output`, `sequential`, `detect` (a log likelihood ratio), `power`, `seconds`, `floating_point`, `jobs`, `name`,
         `ignore` and `progress` as in `check`; with a margin the number of runs is fixed, and floating-point leaks are
@@ -226,9 +206,8 @@ def check_equivalence(
     -----
     Versions with the same distribution are refuted with probability at most `alpha`, over all events and both
     directions. A sequential audit without a refutation states the minimum detectable excess for an event of probability
-    1/2, if that is smaller than the one for its last event. For continuous outputs SHOWN holds for the bins only, which
-    a pilot chose to distinguish the versions: no number of runs bounds the distance between continuous distributions
-    from above.
+    1/2, if that is smaller than the one for its last event. For continuous outputs SHOWN holds only for the bins, which
+    a pilot chose: no number of runs bounds the distance between continuous distributions from above.
 
     References
     ----------
@@ -282,7 +261,10 @@ def _same_distribution(
         ignore=[one.value for one in ignored | _AS_IT_SHOULD_BE],
         **options,
     )
-    findings = snapshot.examine(ignored | _AS_IT_SHOULD_BE, _changed(result)) or result.findings
+    changed = (
+        ("x",) if any(each.check is HealthCheck.DATASET_MUTATED for each in result.findings) else ()
+    )  # in a worker
+    findings = snapshot.examine(ignored | _AS_IT_SHOULD_BE, changed) or result.findings
     x, y = versions.in_words
     excess, basis = result.min_detectable_excess, result.excess_basis
     if result.interim_analyses and excess is not None:
@@ -297,7 +279,9 @@ def _same_distribution(
         adjacency="two versions on one dataset",
         distance=1,
     )
-    is_reproducible = result.is_reproducible and versions.repeats(result.seed)
+    # `check` has seen whether the old version repeats its outputs.
+    plan = Plan(as_sampler(versions.mechanism, versions.name), "old", "new", result.seed, block=1, jobs=1)
+    is_reproducible = result.is_reproducible and plan.repeats("y")
     return replace(
         result,
         pair=pair,
@@ -307,11 +291,6 @@ def _same_distribution(
         excess_basis=basis,
         is_reproducible=is_reproducible,
     )
-
-
-def _changed(result: AuditResult) -> tuple[str, ...]:
-    """The dataset, if it changed in a worker process."""
-    return ("x",) if any(each.check is HealthCheck.DATASET_MUTATED for each in result.findings) else ()
 
 
 def _common_excess(runs: int, alpha: float, power: float) -> float:
@@ -354,7 +333,7 @@ def _within_margin(
         names = plan.sampler.column_names
         claim = ApproxDP(0.0, margin, bound_on="delta")
         with noting_left_out() as left_out:
-            choice = choose_on(x, y, claim, runs - size, alpha / 2, bits=False).choice
+            choice, _ = choose_on(x, y, cuts_of(x, y), claim, runs - size, alpha / 2)
         partition = learn_cells(x, y, _BINS if bins is None else bins)
         counts_unlisted, scope = False, f"for {partition.scope.partition(';')[0]}; other events may differ by more"
         if isinstance(partition, OutcomeCells):

@@ -29,7 +29,7 @@ from ..events.named_parts import (
     without_labels,
 )
 from ..events.outputs import Outputs, as_outputs, merge
-from ..events.records import Form, HashCheck, form_of_block
+from ..events.plain_outputs import Form, HashCheck, form_of_block
 from ..events.scores import Reading
 from ..floating_point_errors import with_own_arithmetic
 from ..health.findings import Finding, HealthCheck, checks_to_ignore
@@ -44,7 +44,7 @@ from ..sampling.output_hashes import contents
 from ..sampling.pilot_and_batch_sizes import pilot_runs
 from ..sampling.sampler import OutputPart, check_choice, name_of_part, pick_from_block
 from ..sampling.tasks import MainCounts
-from .audit import Audit, PortfolioTest
+from .audit import Audit, PortfolioTest, longest_pilot
 
 
 @with_known_options()
@@ -67,11 +67,9 @@ def check_outputs(
 ) -> AuditResult:
     """Audit a claim on outputs drawn elsewhere: `xs` on one dataset, `ys` on a neighbour.
 
-    The outputs must be independent runs, which is checked as far as their order and their repeats show (sorted outputs
-    are assumed to have been sorted afterwards). If outputs were copied, the audit is inconclusive. A random part of
-    them chooses the event; the rest is counted. A mechanism that keeps its claim is refuted with probability at most
-    `alpha`. The same outputs give the same result with the same `seed`, and other outputs are split, and tested, with
-    other random numbers.
+    A mechanism that keeps its claim is refuted with probability at most `alpha`, if the outputs are independent runs.
+    This is checked as far as their order and their repeats show; sorted outputs are assumed to have been sorted
+    afterwards, and if outputs were copied, the audit is inconclusive.
 
     Parameters
     ----------
@@ -88,7 +86,8 @@ def check_outputs(
     alpha : float
         Largest allowed probability of refuting a correct mechanism, in (0, 1).
     seed : int or None
-        Random seed, which divides the outputs into those that choose the event and those that are counted.
+        Random seed, which together with the outputs divides them into those that choose the event and those that are
+        counted.
     detect, power : float
         Excess that the audit has to detect, and with which probability, as in `settings`.
     floating_point, name, claim_source, ignore : str
@@ -113,9 +112,8 @@ def check_outputs(
 
     Notes
     -----
-    The outputs are assumed to be independent runs. A random part of them chooses the event S and its direction, the
-    rest tests Pr[M(x) ∈ S] ≤ B(Pr[M(y) ∈ S]), where B is the boundary of the claim. The choice needs no correction,
-    because it is independent of the counted outputs.
+    A random part of the outputs chooses the event S and its direction, and the rest tests Pr[M(x) ∈ S] ≤ B(Pr[M(y) ∈
+    S]), where B is the boundary of the claim. The choice needs no correction, because it is independent of the rest.
 
     References
     ----------
@@ -176,15 +174,19 @@ class RecordedAudit(Audit):
         super().__init__(settings, min(map(len, given)))
         self.given, self.names = given, names
         self.coin_seed = seed_of_coins(settings.seed, *map(contents, given))
-        sides = zip((Stream.SHUFFLE_X, Stream.SHUFFLE_Y), given, strict=True)
-        self.shuffled = merge(*([_shuffled(outputs, stream, self.coin_seed)] for stream, outputs in sides))
+        shuffled = []  # so that sorted outputs can be audited
+        for stream, outputs in zip((Stream.SHUFFLE_X, Stream.SHUFFLE_Y), given, strict=True):
+            rng = np.random.Generator(np.random.SFC64(sequence_of(self.coin_seed, stream)))
+            shuffled.append([outputs[rng.permutation(len(outputs))]])
+        self.shuffled = merge(*shuffled)
 
     def pilot(self) -> None:
         """Takes the pilot from the beginning of the shuffled outputs."""
         (x, y), size = self.shuffled, pilot_runs(self.runs)
         while self.portfolio is None:
             self.x, self.y = x[:size], y[:size]
-            size = self.choose(self.x, self.y, self.runs)
+            size = longest_pilot(self.runs, self.width)
+            self.portfolio = self.choose(self.runs, size)
         self.blocks, self.pilot_runs = ([self.x], [self.y]), len(self.x)
 
     def step(self) -> bool:
@@ -271,9 +273,3 @@ def _size(values: Any, name: str) -> int:
             mechanism=name,
         )
     return len(columns[0][1])
-
-
-def _shuffled(outputs: Outputs, stream: Stream, seed: int) -> Outputs:
-    """The outputs in random order, so that sorted outputs can be audited."""
-    rng = np.random.Generator(np.random.SFC64(sequence_of(seed, stream)))
-    return outputs[rng.permutation(len(outputs))]

@@ -14,11 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import OptionError
 from ..events.events import Event
 from ..events.outputs import Outputs, Raised, merge, number_of, outcome_list
 from ..floating_point_errors import with_own_arithmetic
-from ..options import checked, checked_seed
+from ..options import checked_seed
 from ..random_streams import Stream, seed_of
 from ..records.suite import Recount
 from ..sampling.draw import count_events, plan_blocks, shapes_of
@@ -44,51 +43,22 @@ def recount(
 ) -> Recount:
     """Counts an event in fresh runs of a mechanism on x and on y, and the forms of its outputs.
 
-    The runs are independent of the runs of an audit with the same seed, and of those of every other stream.
-
-    Parameters
-    ----------
-    mechanism, x, y, seed, jobs
-        As in `check`.
-    event : Event or None
-        For example the event that an audit chose.
-    stream : str
-        Purpose of the runs. Recounts to be compared need different streams: with the same random numbers the counts of
-        two versions of a mechanism would depend on each other.
-    runs : int
-        On each dataset.
-
-    Examples
-    --------
-    >>> from dpaudit.audit.events.events import Intervals
-    >>> def noisy(answer, size, rng):
-    ...     return answer + rng.laplace(size=size)
-    >>> again = recount(noisy, 1.0, 0.0, Intervals(((1.0, math.inf),)), stream="before", runs=10_000)
-    >>> 4_800 < again.counts.count_x < 5_200, again.forms
-    (True, (('number', 10000, 10000),))
+    The runs are independent of the runs of an audit with the same seed, and of those of every other `stream`. Recounts
+    to be compared need different streams: with the same random numbers the counts of two versions of a mechanism would
+    depend on each other.
     """
-    if not (event is None or isinstance(event, Event)):
-        raise OptionError(f"event={event!r} is not an event; use one that an audit chose.", event=event)
-    sampler, runs, jobs = as_sampler(mechanism, None), checked("runs", runs), or_setting("jobs", jobs)
-    if not isinstance(stream, str) or not stream:
-        raise OptionError(f"stream={stream!r} does not name a stream; use a text such as 'before'.", stream=stream)
     seed = checked_seed(seed)
-    plan = plan_blocks(sampler, x, y, _own_seed(seed, stream), jobs, runs=runs)
+    text = int.from_bytes(hashlib.sha256(stream.encode()).digest(), "big")
+    root, jobs = seed_of((seed, text), Stream.BASELINE), or_setting("jobs", jobs)
+    plan = plan_blocks(as_sampler(mechanism, None), x, y, root, jobs, runs=runs)
     looked_at = plan.may_keep(min(runs, _LOOKED_AT))
     blocks_x, blocks_y = draw_checked(plan.for_pilot(looked_at), looked_at)
     forms = [_forms(side) for side in merge(blocks_x, blocks_y)]
     seen = tuple((form, forms[0][form], forms[1][form]) for form in sorted(forms[0] | forms[1]))
-    if event is None:
-        return Recount(event=None, counts=None, forms=seen, looked_at=looked_at, seed=seed, stream=stream)
-    main_x, main_y = count_events(plan, event, shapes_of(plan, blocks_x, blocks_y), runs)
-    counts = total_counts(main_x, main_y)
+    counts = None
+    if event is not None:
+        counts = total_counts(*count_events(plan, event, shapes_of(plan, blocks_x, blocks_y), runs))
     return Recount(event=event, counts=counts, forms=seen, looked_at=looked_at, seed=seed, stream=stream)
-
-
-def _own_seed(seed: int, stream: str) -> int:
-    """Root of a stream's seeds, different for every seed and text."""
-    text = int.from_bytes(hashlib.sha256(stream.encode()).digest(), "big")
-    return seed_of((seed, text), Stream.BASELINE)
 
 
 def _forms(outputs: Outputs) -> Counter[str]:

@@ -46,10 +46,8 @@ from ..results.verdict import largest_excess
 from ..sampling.pilot_and_batch_sizes import late_batches, main_runs
 
 SHARE = 0.75
-"""Clearance of a chosen event, or log ratio of one of a learned sum, relative to the best one's.
-
-Most choices have more: of 60 to 150 events chosen for Gaussian noise, 19 of 20 have .97 of the clearance at a δ of .001
-and 2,000 runs, .84 to .89 at 20,000 and 100,000 runs, and .68 to .81 at a δ of 1e-5 and up to 1,000,000 runs.
+"""Clearance of a chosen event, or log ratio of one of a learned sum, relative to the best one's: of events chosen for
+Gaussian noise, 19 of 20 have .97 of it at a δ of .001 and 2,000 runs, and .68 to .81 at 1e-5 and up to a million runs.
 """
 _CAUTION = 4.0  # standard errors by which early runs have to show an event before it is bet on
 _LATER = 8.0  # nearly all sequential audits bet on an event after this multiple of the runs that show it (1.7: 80%)
@@ -85,13 +83,7 @@ UNKNOWN = Learned(Counts(count_x=0, runs_x=1, count_y=0, runs_y=1))
 
 
 def power_of_the_test(power: float) -> float:
-    """The power that the test of the chosen event needs for an audit to have this power.
-
-    Examples
-    --------
-    >>> power_of_the_test(0.97)
-    0.99
-    """
+    """The power that the test of the chosen event needs for an audit to have this power: .99 for .97."""
     return 1.0 - (1.0 - power) / 3.0
 
 
@@ -100,19 +92,34 @@ def detectable(claim: Claim, counts: Counts, runs: int, learned: Learned, *, alp
 
     Claim and counts are in the direction tested.
     """
-    needed = power_of_the_test(power)
     main = min(0.5 * (counts.runs_x + counts.runs_y), main_runs(runs, 0.5))
-
-    def excess_of(alternative: Alternative) -> float:
-        excess = detectable_excess(claim, counts.runs_x, counts.runs_y, alternative, alpha=alpha, power=needed)
-        if excess < math.inf:
-            share = main_runs(runs, event_of(claim, excess, alternative).q) / main
-            if share < 1.0:  # the event is rare and needs a longer pilot
-                runs_x, runs_y = (max(int(share * side), 1) for side in (counts.runs_x, counts.runs_y))
-                return detectable_excess(claim, runs_x, runs_y, alternative, alpha=alpha, power=needed)
-        return excess
-
+    excess_of = partial(_excess_of, claim, (counts.runs_x, counts.runs_y), runs, main, alpha=alpha, power=power)
     return _of_either(claim, counts, runs, learned, excess_of)
+
+
+def _excess_of(
+    claim: Claim,
+    counted: tuple[int, int],
+    runs: int,
+    main: float,
+    alternative: Alternative,
+    *,
+    alpha: float,
+    power: float,
+) -> float:
+    """The excess that `counted` runs on x and on y detect, fewer where the event is rare and needs a longer pilot.
+
+    `main` are the main runs on each dataset of an audit of `runs`.
+    """
+    needed = power_of_the_test(power)
+    excess = detectable_excess(claim, *counted, alternative, alpha=alpha, power=needed)
+    if excess == math.inf:
+        return excess
+    share = main_runs(runs, event_of(claim, excess, alternative).q) / main
+    if share >= 1.0:
+        return excess
+    runs_x, runs_y = (max(int(share * side), 1) for side in counted)
+    return detectable_excess(claim, runs_x, runs_y, alternative, alpha=alpha, power=needed)
 
 
 def detectable_by_guesses(
@@ -131,20 +138,11 @@ def guessed(
     claim: Claim, guesses: Guesses, runs: int, learned: Learned, lost: float = 0.0, *, alpha: float, power: float
 ) -> Detectable:
     """The same for guesses of two events, of which the weaker one costs `lost` of the log likelihood ratio of both."""
-    needed, is_pure = power_of_the_test(power), claim.log_ratio is not None
-    main = 0 if is_pure else equivalent_runs(claim, guesses)
-
-    def excess_of(alternative: Alternative) -> float:
-        if is_pure:
-            return guess_excess(claim, guesses, alpha=alpha, power=needed)
-        excess = detectable_excess(claim, main, main, alternative, alpha=alpha, power=needed)
-        if excess < math.inf:
-            share = main_runs(runs, event_of(claim, excess, alternative).q) / main_runs(runs, 0.5)
-            if share < 1.0:  # the events are rare and need a longer pilot
-                fewer = max(int(share * main), 1)
-                return detectable_excess(claim, fewer, fewer, alternative, alpha=alpha, power=needed)
-        return excess
-
+    if claim.log_ratio is not None:
+        excess = guess_excess(claim, guesses, alpha=alpha, power=power_of_the_test(power))
+        return _of_either(claim, guesses.as_counts, runs, learned, lambda _: excess, lost)
+    main = equivalent_runs(claim, guesses)
+    excess_of = partial(_excess_of, claim, (main, main), runs, main_runs(runs, 0.5), alpha=alpha, power=power)
     return _of_either(claim, guesses.as_counts, runs, learned, excess_of, lost)
 
 
@@ -166,8 +164,8 @@ def shows_divergence(
 ) -> bool:
     """Whether a test of divergences detects Gaussian noise that exceeds the claim by so much.
 
-    The bins were learned from `known` runs on each dataset, and the others were counted. As the pilot would expect, by
-    whose runs the payoffs are chosen first: what is learned later barely pays before the end.
+    The bins were learned from `known` runs on each dataset, which also choose the payoffs: what is learned later barely
+    pays before the end.
     """
     mu = claim.with_parameter(claim.parameter + excess).gaussian_mu
     assert mu is not None
@@ -194,21 +192,20 @@ def detectable_sequentially(
     claim: Claim, counts: Counts, runs: int, learned: Learned, *, alpha: float, power: float
 ) -> Detectable:
     """The same for a sequential audit; the counts are in runs that the event was not learned from."""
-    needed, later = power_of_the_test(power), _LATER_KNOWN if learned.is_discrete else _LATER
-    sizes = partial(bet_on, claim, runs, later=later)
+    later = _LATER_KNOWN if learned.is_discrete else _LATER
     learned = replace(learned, ends=0, is_learned=False)  # learned again and again, from all runs
 
+    def bet_on(event: AlternativeEvent) -> list[int]:
+        return late_batches(runs, learned_after(claim, event, later=later))
+
     def excess_of(alternative: Alternative) -> float:
-        return sequential_excess(claim, sizes, alternative, alpha=alpha, power=needed)
+        return sequential_excess(claim, bet_on, alternative, alpha=alpha, power=power_of_the_test(power))
 
     return _of_either(claim, counts, runs, learned, excess_of, may_be_common=False)
 
 
 def may_detect(claim: Claim, counts: Counts, runs: int, excess: float, *, alpha: float, power: float) -> bool:
-    """Whether a sequential audit may detect the excess: a quick check to avoid a simulation.
-
-    False if a single test of all runs would be far from detecting the excess, because bets then are too.
-    """
+    """Whether a sequential audit may detect the excess: a quick check by a single test of all runs."""
     if claim.parameter + excess >= claim.max_parameter:
         return True
     apart = float(scipy.special.ndtri(power_of_the_test(power)) - scipy.special.ndtri(alpha))
@@ -219,16 +216,10 @@ def may_detect(claim: Claim, counts: Counts, runs: int, excess: float, *, alpha:
     return any(event_of(claim, excess, each).clearance > _FAR * least for each in alternatives)
 
 
-def bet_on(claim: Claim, runs: int, event: AlternativeEvent, *, later: float = _LATER) -> list[int]:
-    """Sizes of the batches of a sequential audit that are bet on the event."""
-    return late_batches(runs, learned_after(claim, event, later=later))
+def learned_after(claim: Claim, event: AlternativeEvent, *, later: float) -> float:
+    """Runs after which a sequential audit bets on an event: a few times as many as show that it exceeds the claim.
 
-
-def learned_after(claim: Claim, event: AlternativeEvent, *, later: float = _LATER) -> float:
-    """Runs after which a sequential audit bets on an event.
-
-    In the half of the runs on which events are compared, the frequencies minus the penalty have to exceed the claim;
-    after a few times as many runs nearly every audit has learned the event.
+    Events are compared on half of the runs, by their frequencies less a penalty.
     """
     runs = np.geomspace(32, 1e12, 400)
     away = _CAUTION / (2.0 * np.sqrt(runs / 2))
@@ -302,12 +293,9 @@ def _dilution(claim: Claim, event: AlternativeEvent, counts: Counts, learned: Le
     """How much of the event's log likelihood ratio the errors of its ends cost, and those of a learned sum.
 
     At an end where the share of x among the outputs jumps by j, from 1/2, the best estimate is wrong by 3/(4 j²)
-    outputs on average (Yao 1987), and j = tanh(L/2)/2 for a log ratio L. An interval was chosen for the jumps at its
-    ends, and both ends are taken as too far out. A half-line may end where the ratio does not jump, as that of Laplace
-    noise does, so it loses at most what the counts show to be missing.
-
-    A learned sum misses what its few steps cannot follow, and what its terms owe to chance. Its half-lines lose what
-    the counts show to be missing, up to the loss of the worst choices.
+    outputs on average (Yao 1987), and j = tanh(L/2)/2 for a log ratio L. Both ends of an interval are taken as too far
+    out. A half-line may end where the ratio does not jump, as that of Laplace noise does, so it loses at most what the
+    counts show to be missing; so do half-lines of a learned sum, up to the loss of the worst choices.
     """
     missing = max(_shortfall(claim, counts) - lost, 0.0)
     if learned.ends == 0:
@@ -353,7 +341,7 @@ def _lost_by_the_weaker(counts: Counts, against: Counts) -> float:
     `against` counts the event of the other direction, both with the dataset first on which the first event is more
     likely.
     """
-    first, second = _as_likely(counts), AsLikely(*reversed(_shares(against)))
+    first, second = _as_likely(counts), _as_likely(against.swapped())
     ratios = [math.log(each.p / each.q) for each in (first, second)]
     error = math.sqrt(sum(1.0 / (seen + 0.5) for each in (counts, against) for seen in (each.count_x, each.count_y)))
     apart = max(abs(ratios[0] - ratios[1]) - _APART * error, 0.0)
@@ -361,14 +349,9 @@ def _lost_by_the_weaker(counts: Counts, against: Counts) -> float:
     return math.log((other + weaker * math.exp(apart)) / (other + weaker))
 
 
-def _shares(counts: Counts) -> tuple[float, float]:
-    """The smoothed frequencies on x and on y."""
-    return (counts.count_x + 0.5) / (counts.runs_x + 1.0), (counts.count_y + 0.5) / (counts.runs_y + 1.0)
-
-
 def _as_likely(counts: Counts) -> AsLikely:
     """An event with the smoothed frequencies of the counted one."""
-    return AsLikely(*_shares(counts))
+    return AsLikely((counts.count_x + 0.5) / (counts.runs_x + 1.0), (counts.count_y + 0.5) / (counts.runs_y + 1.0))
 
 
 def _turned(counts: int, runs: int, errors: float) -> float:

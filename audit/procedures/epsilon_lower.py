@@ -32,7 +32,7 @@ def epsilon_lower(
     delta: float = 0.0,
     method: Method = "joint",
 ) -> float:
-    """Return a lower confidence bound on ε from the counts of one event, at the given δ.
+    """A lower confidence bound on ε from the counts of one event, at the given δ.
 
     For an (ε, δ)-DP mechanism the returned value exceeds ε with probability at most `alpha`, provided that the event
     and the direction (more likely on x) were chosen without looking at these runs.
@@ -47,9 +47,8 @@ def epsilon_lower(
         In [0, 1).
     method : {"joint", "clopper-pearson", "score", "log-ratio"}
         "joint" is the exact joint test. The others are for comparison: two Clopper-Pearson limits at alpha/2 each, as
-        in other tools; and the score (Koopman 1984) and log-ratio (Katz et al. 1978) intervals for a ratio of two
-        proportions. These two are approximate, need delta = 0, and can exceed the truth more often than `alpha` if
-        counts are few.
+        in other tools; and the score and log-ratio intervals for a ratio of two proportions. These two are approximate,
+        need delta = 0, and can exceed the truth more often than `alpha` if counts are few.
 
     Returns
     -------
@@ -102,8 +101,8 @@ def epsilon_lower(
 def _two_limits(counts: Counts, delta: float, alpha: float) -> float:
     from statsmodels.stats.proportion import proportion_confint  # imported here because the import is slow
 
-    low = proportion_confint(counts.count_x, counts.runs_x, alpha=alpha, method="beta")[0]
-    high = proportion_confint(counts.count_y, counts.runs_y, alpha=alpha, method="beta")[1]
+    low, _ = proportion_confint(counts.count_x, counts.runs_x, alpha=alpha, method="beta")
+    _, high = proportion_confint(counts.count_y, counts.runs_y, alpha=alpha, method="beta")
     return max(0.0, float(ApproxDP(0.0, delta).parameter_of(low, high)))
 
 
@@ -117,14 +116,7 @@ def _ratio_limit(counts: Counts, alpha: float, method: str) -> float:
     if alpha >= 0.5:
         raise OptionError(f"alpha={alpha:g} is too large for this interval; use alpha < 0.5.", alpha=alpha)
     with np.errstate(divide="ignore", invalid="ignore"):  # its formula divides by counts that may be 0
-        low = confint_proportions_2indep(
-            counts.count_x,
-            counts.runs_x,
-            counts.count_y,
-            counts.runs_y,
-            compare="ratio",
-            method=method,
-            alpha=2 * alpha,
-            correction=False,
-        )[0]
+        numbers = counts.count_x, counts.runs_x, counts.count_y, counts.runs_y
+        options = {"compare": "ratio", "method": method, "alpha": 2 * alpha, "correction": False}
+        low, _ = confint_proportions_2indep(*numbers, **options)
     return max(0.0, math.log(low)) if low > 0 else 0.0

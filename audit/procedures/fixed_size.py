@@ -26,7 +26,7 @@ from ..sampling.block_plan import Plan, check_shape, note_of_cut
 from ..sampling.draw import count_events, draw_pilot, shapes_of
 from ..sampling.pilot_and_batch_sizes import pilot_runs
 from ..sampling.tasks import MainCounts
-from .audit import Audit, Blocks, PortfolioTest
+from .audit import Audit, Blocks, PortfolioTest, longest_pilot
 
 # The pilot: the first runs, which choose what is tested and do not enter the test.
 
@@ -141,9 +141,11 @@ class FixedSizeAudit(Audit):
             pilot_plan = plan.for_pilot(size)
             self.blocks = draw_checked(pilot_plan, missing, self.blocks, first_block=first, progress=self.progress)
             self.x, self.y = merge(*self.blocks)
-            size = self.choose(self.x, self.y, self.runs, plan.most_kept)
+            size = min(longest_pilot(self.runs, self.width), plan.most_kept)
+            self.portfolio = self.choose(self.runs, size)
         if self.x.ndim == 2:  # vectors are large, so keep a single copy
-            self.blocks = _cut(self.x, self.blocks[0]), _cut(self.y, self.blocks[1])
+            ends = np.cumsum([len(block) for block in self.blocks[0]])[:-1]
+            self.blocks = np.split(self.x, ends), np.split(self.y, ends)
         self.pilot_runs = len(self.x) - self.searched
         self.seconds["seconds_pilot"] = round(now() - started, 3)
 
@@ -172,13 +174,10 @@ class FixedSizeAudit(Audit):
             _, in_bins, _ = named.split(counted)
             bins = BinCounts.of(named.bins, *in_bins, self.settings.bin_alpha, asked=self.n_bins)
         self.test = PortfolioTest(self.settings, named, counted, coin_seed, bins=bins)
+        if plan.memory is not None:
+            plan.memory.save()  # no run is drawn again after its result was seen
         self.seconds["seconds_main"] = round(now() - started, 3)
         return False
-
-
-def _cut(outputs: Outputs, blocks: list[Outputs]) -> list[Outputs]:
-    """The outputs cut into blocks of the same lengths."""
-    return np.split(outputs, np.cumsum([len(block) for block in blocks])[:-1])
 
 
 # How many of the main runs are made on each dataset.

@@ -28,6 +28,7 @@ from ..clock import now
 from ..events.events import Labels, Partition, with_names
 from ..events.outputs import Outputs, merge
 from ..events.scores import Reading
+from ..health.event_checks import Evidence
 from ..inference.betting_test import GRADED_BETS, NO_PAIRS, BetCounts, JointCounts, Line, Wealth, best_lines, drift
 from ..inference.divergence_test import Divergence, Divergences, DivergenceTest, log_gain, smoothed
 from ..inference.event_test import Counts, directed
@@ -41,8 +42,8 @@ from ..results.audit_result import FINAL_SHARE, InterimAnalysis, OtherDirection,
 from ..sampling.block_plan import Plan, note_of_cut
 from ..sampling.draw import count_pairs, draw_pilot, shapes_of
 from ..sampling.pilot_and_batch_sizes import FIRST, LEAST, Begun, Clock, keep_begun, next_size, pilot_runs, recall_begun
-from ..sampling.tasks import Events, MainCounts, PairCounts
-from .audit import Audit, Blocks, Evidence, PortfolioTest, Tested, learned
+from ..sampling.tasks import BlockCounts, Events, MainCounts, PairCounts
+from .audit import Audit, Blocks, PortfolioTest, Tested, learned, longest_pilot
 from .detectable_excess import UNKNOWN, Detectable, detectable_sequentially, may_detect
 from .fixed_size import EarlierDraws, check_blocks, refuse_if_all_raised
 
@@ -112,18 +113,13 @@ class Bets:
             self.rare = None if first is None else first.event, None if second is None else second.event
             counts = sum(event.count(side) for event, side in zip(self.rare, (x, y), strict=True) if event is not None)
             seen += [_mean(*seen), _smoothed(counts, 0, 2 * len(x)) if counts else _NO_EVENT]
-        self.bins = learn_bins(x, y, next(each for each in self.choices if each is not None), self.claim)
-        self._place(seen)
-        self._choose_divergences()
-
-    def _choose_divergences(self) -> None:
-        """Chooses the divergences that show most against each member in the bins so far."""
-        if self.bins is not None:
-            x, y = self.bins.known_x, self.bins.known_y
-            runs = int(x.sum())
-            found = Divergences.of(smoothed(x), smoothed(y), self.claim, runs, runs, runs)
+        if self.claim.divergence_slopes:
+            bins = self.bins = learn_bins(x, y, next(each for each in self.choices if each is not None), self.claim)
+            runs = int(bins.known_x.sum())
+            found = Divergences.of(smoothed(bins.known_x), smoothed(bins.known_y), self.claim, runs, runs, runs)
             best, _ = found.telling(np.array(self.members))
             self.divergences = tuple(found.divergences[index] for index in best.tolist())
+        self._place(seen)
 
     def _place(self, seen: Sequence[Seen]) -> None:
         """Places the bets that these frequencies of the events call for, one for each account."""
@@ -236,25 +232,25 @@ class Bets:
         won = int(self.wealth.log_of_accounts[self.decisive].argmax())
         if self.placed[self.decisive - self.first, won] != _RARE:
             return None
-        n = len(x) + runs
-        found: list[tuple[int, Choice, Counts]] = []
-        for event, more, direction in zip(self.rare, main.tolist(), DIRECTIONS, strict=True):
+        n, found = len(x) + runs, list[tuple[Choice, Counts]]()
+        for event, (more_x, more_y), direction in zip(self.rare, main.tolist(), DIRECTIONS, strict=True):
             if event is not None:
-                count_x, count_y = event.count(x), event.count(y)
-                counts = Counts(count_x=count_x + more[0], runs_x=n, count_y=count_y + more[1], runs_y=n)
-                excess = (counts.count_x - counts.count_y) * (1 if direction == "x" else -1)
-                found.append((excess, Choice(event, direction, count_x, count_y, len(x)), counts))
-        (_, first, shown), *second = sorted(found, key=lambda each: -each[0])
-        if not second:
-            return first, shown, None
-        _, other, counts = second[0]
-        wrong = (shown.count_y + counts.count_x) if first.more_likely_on == "x" else (shown.count_x + counts.count_y)
-        right = shown.count_x + shown.count_y + counts.count_x + counts.count_y - wrong
-        overlap = any((first.event.contains(each) & other.event.contains(each)).any() for each in (x, y))
+                kept = Choice(event, direction, 0, 0, 0).counted_on(x, y)
+                count_x, count_y = kept.pilot_count_x + more_x, kept.pilot_count_y + more_y
+                found.append((kept, Counts(count_x=count_x, runs_x=n, count_y=count_y, runs_y=n)))
+        # On the dataset of each event first: both have as many runs.
+        turned = [counts if choice.more_likely_on == "x" else counts.swapped() for choice, counts in found]
+        best = int(np.argmax([counts.count_x - counts.count_y for counts in turned]))
+        choice, shown = found[best]
+        if len(found) == 1:
+            return choice, shown, None
+        other, counts = found[1 - best]
+        right, wrong = (sum(getattr(each, name) for each in turned) for name in ("count_x", "count_y"))
+        overlap = any((choice.event.contains(each) & other.event.contains(each)).any() for each in (x, y))
         if overlap or right + wrong > 2 * n:  # an output in both is not a guess
-            return first, shown, None
+            return choice, shown, None
         guesses = Guesses(correct=right, incorrect=wrong, runs=2 * n)
-        return first, shown, OtherDirection(event=other.event, counts=counts, guesses=guesses)
+        return choice, shown, OtherDirection(event=other.event, counts=counts, guesses=guesses)
 
 
 def _frequencies(choice: Choice | None) -> Seen:
@@ -285,8 +281,8 @@ def _mean(first: Seen, second: Seen) -> Seen:
 def place_bets(scores: Floats) -> Placed:
     """Account whose bet each wealth is placed on: its own, unless that loses, and then one that does not; -1 for none.
 
-    What may be needed for rare events is not bet on others. The scores, shape (accounts, members), are signed squares
-    of the distances of the events' frequencies above the lines, in standard errors.
+    Wealth for rare events is not bet on others. The scores, shape (accounts, members), are signed squares of the
+    distances of the events' frequencies above the lines, in standard errors.
     """
     doubt = np.where(np.arange(len(scores)) == _RARE, _RARE_DOUBT, _DOUBT)
     is_losing, best = -(doubt**2) > scores.T, scores[:_RARE].argmax(axis=0)[:, None]
@@ -299,11 +295,11 @@ def place_bets(scores: Floats) -> Placed:
 def largest_bets(lines: Sequence[Sequence[Line]], seen: Sequence[Seen]) -> Floats:
     """The largest λ for bets against each line, shape (members, accounts), by what is known of the events.
 
-    For a small mean gain d of a pair of runs, of variance v, wealth grows fastest with λ = d/v. Larger bets win less
-    and lose more; on an event that was chosen by chance, they lose all that a better event would need later. So d is
-    taken at the frequencies seen so far, with half a standard error added. Bets on rare events are not limited: they
-    win soon or not at all. For both directions at once, frequencies are means over twice the runs, v is half of the
-    variance in one run, and the two events exclude each other.
+    For a small mean gain d of a pair of runs, of variance v, wealth grows fastest with λ = d/v, and larger bets on an
+    event that was chosen by chance lose all that a better event would need later. So d is taken at the frequencies seen
+    so far, with half a standard error added. Bets on rare events are not limited: they win soon or not at all. For both
+    directions at once, frequencies are means over twice the runs, v is half of the variance in one run, and the two
+    events exclude each other.
     """
     most = np.full((len(lines[0]), len(lines)), np.inf)
     for account, (side, (p, q, runs)) in enumerate(zip(lines, seen, strict=True)):
@@ -338,8 +334,7 @@ _ABOVE, _BELOW = 10, 20
 def grid_of_members(claim: Claim) -> list[float]:
     """Increasing privacy parameters against which wealth is kept, fixed by the claim alone and densest around it.
 
-    The privacy parameter that decides about the claim lies a millionth above it, so a bound that reaches it exceeds the
-    claim.
+    The one that decides lies a millionth above the claim, so a bound that reaches it exceeds the claim.
     """
     parameter, unit = claim.parameter, max(claim.parameter, 0.1)
     if np.isfinite(claim.max_parameter):
@@ -355,14 +350,13 @@ class SequentialAudit(Audit):
     """A sequential audit: each batch is bet on by events that were learned from the batches before it.
 
     It draws batches until the claim is refuted, `runs` are done, they suffice for the requested excess, one of the
-    `watchers`, who see each interim analysis, asks it to stop, or the time is over. `runs` are the most on each
-    dataset, None if as many as the time allows; `until` is a time of `clock.now`. `has_final` says that a final test
-    follows the last of the `runs`, so that the bets have half of alpha.
+    `watchers` of its interim analyses asks it to stop, or the time is over. `runs` are the most on each dataset, None
+    for as many as the time allows; `until` is a time of `clock.now`. `has_final` says that a final test follows the
+    last of the `runs`, so that the bets have half of alpha.
 
-    With a time limit the last batch is cut to the time left, at the pace of the batch before. The sizes thus depend on
-    the past alone, as the bets do. Batches in the plan's memory are completed with the sizes they were begun with,
-    regardless of `runs` and the time; only a refutation or a watcher stops earlier. From outputs drawn `earlier` events
-    are learned before the first batch, which is then bet on too.
+    The last batch is cut to the time left, at the pace of the batch before, so the sizes depend on the past alone, as
+    the bets do. Batches in the plan's memory keep the sizes that they were begun with; only a refutation or a watcher
+    stops earlier.
     """
 
     kind = SequentialResult
@@ -508,7 +502,7 @@ class SequentialAudit(Audit):
             final=() if final is None else final.events,
             partitions=(*(() if final is None else final.partitions), *(() if bins is None else (bins,))),
         )
-        self.main = self.main[0].followed_by(more_x), self.main[1].followed_by(more_y)
+        self.main = BlockCounts.joined([self.main[0], more_x]), BlockCounts.joined([self.main[1], more_y])
         self.pairs = self.pairs[0].followed_by(pairs.first), self.pairs[1].followed_by(pairs.second)
         self.rare_counts += [[each.count_x, each.count_y] for each in pairs.rare]
         if final is not None:
@@ -573,7 +567,9 @@ class SequentialAudit(Audit):
         is_due = self.runs + self.searched >= min(self.due, self.most_kept)
         if not self.has_final or self.portfolio is not None or not is_due:
             return
-        self.due = self.choose(*self._all_kept(), self.most_runs, self.most_kept)
+        self.x, self.y = self._all_kept()
+        self.due = min(longest_pilot(self.most_runs, self.width), self.most_kept)
+        self.portfolio = self.choose(self.most_runs, self.due)
 
     def _all_kept(self) -> tuple[Outputs, Outputs]:
         """The outputs of the search, and those that were kept."""

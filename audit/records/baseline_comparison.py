@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import datetime
 from dataclasses import dataclass, replace
+from functools import partial
 from operator import attrgetter
 
 from ..health.findings import OF_RUNS
+from ..inference.dependence import change_pvalue
 from ..inference.event_test import check_alpha
 from ..inference.multiplicity import holm
-from ..inference.two_sample_test import change_pvalue
 from ..results.audit_result import AuditResult
 from ..results.canary_result import CanaryResult
 from ..results.statement_result import StatementResult
@@ -28,6 +29,7 @@ ANOTHER_PAIR = "the search found another pair of datasets, so counts are not com
 """Why the counts of two searches are not compared; not a failure, because each audit is valid for its pair."""
 
 _DEPENDENT = "runs were not independent (a health check failed), so counts are not compared"
+_NEW = "new: it was not recorded before"
 _FEWER = 0.99  # of the runs before
 _NO_CHECK = "the check is missing; if the current file is a baseline of pytest, which holds audits alone, use a report"
 _FOUND = ("EXCESS", "DIFFERENT", "REFUTED")  # verdicts of other checks that say that something is wrong
@@ -70,40 +72,35 @@ def compare(
 
 
 def _of_a_check(name: str, was: SideCheck | None, now: SideCheck | None) -> Comparison:
+    found = partial(Comparison, name=name, before=was, after=now)
     if now is None:
-        return Comparison(name=name, before=was, after=None, not_compared=_NO_CHECK)
+        return found(not_compared=_NO_CHECK)
     if was is None:
-        if now.verdict in _FOUND and not now.is_expected:
-            return Comparison(name=name, before=None, after=now, changes=(f"new, and {now.word}",))
-        return Comparison(name=name, before=None, after=now, notes=("new: it was not recorded before",))
+        is_bad = now.verdict in _FOUND and not now.is_expected
+        return found(changes=(f"new, and {now.word}",)) if is_bad else found(notes=(_NEW,))
     sides = (("verdict", was.word, now.word), ("claim", was.claim or "none", now.claim or "none"))
-    changes = [f"the {what} was {old} and is {new}" for what, old, new in sides if old != new]
-    return Comparison(name=name, before=was, after=now, changes=tuple(changes))
+    return found(changes=tuple(f"the {what} was {old} and is {new}" for what, old, new in sides if old != new))
 
 
 def _compared(name: str, before: Entry | None, after: Entry | None, alpha: float, today: datetime.date) -> Comparison:
+    found = partial(Comparison, name=name, before=before, after=after)
     if after is None:
-        return Comparison(name=name, before=before, after=None, changes=("the audit is missing",))
+        return found(changes=("the audit is missing",))
     if before is None:
-        if after.result.claim is not None and after.result.is_refuted and not after.is_excused(today):
-            return Comparison(name=name, before=None, after=after, changes=("new, and refuted",))
-        return Comparison(name=name, before=None, after=after, notes=("new: it was not recorded before",))
-    changes, notes, pvalue = list[str](), list[str](), None
-    not_compared: str | None = None
+        is_bad = after.result.claim is not None and after.result.is_refuted and not after.is_excused(today)
+        return found(changes=("new, and refuted",)) if is_bad else found(notes=(_NEW,))
     was, now = before.result, after.result
-    if was.kind != now.kind:
-        changes.append(f"the {was.kind} has become {now.kind}")
-    else:
-        changes += _settings_changed(was, now)
+    pvalue, not_compared = None, None
+    notes = list[str]()
+    changes = _settings_changed(was, now) if was.kind == now.kind else [f"the {was.kind} has become {now.kind}"]
     if isinstance(was, AuditResult) and isinstance(now, AuditResult):
         if None not in (was.pair.contents, now.pair.contents) and was.pair.contents != now.pair.contents:  # of searches
             not_compared = ANOTHER_PAIR
         elif any(finding.check in OF_RUNS for result in (was, now) for finding in result.findings):
             not_compared = _DEPENDENT
         elif pairs := [(old, new) for old in before.recounts for new in after.recounts if old.event == new.event]:
-            moved, same, pvalue = _moved(pairs, alpha)
+            moved, notes, pvalue = _moved(pairs, alpha)
             changes += moved
-            notes += same
         else:
             not_compared = _not_comparable(before, after)
     elif isinstance(was, StatementResult) and isinstance(now, StatementResult):
@@ -111,24 +108,17 @@ def _compared(name: str, before: Entry | None, after: Entry | None, alpha: float
     if now.verdict is not was.verdict and (before.accepted is None or not now.is_refuted):
         changes.append(f"the verdict was {was.verdict.value} and is {now.verdict.value}")
     if before.accepted is not None:
+        accepted = replace(after, accepted=before.accepted)
         if now.verdict is Verdict.INCONCLUSIVE:
             notes.append(f"it is undecided whether the claim is still refuted; the refutation was {before.accepted}")
         elif not now.is_refuted:
             notes.append(f"the claim is no longer refuted; the refutation was {before.accepted}")
-        elif replace(after, accepted=before.accepted).is_excused(today):
+        elif accepted.is_excused(today):
             notes.append(str(before.accepted))
         else:
-            said = replace(after, accepted=before.accepted).acceptance_in_words(today)
+            said = accepted.acceptance_in_words(today)
             changes.append(f"the acceptance does not cover the finding: {said}")
-    return Comparison(
-        name=name,
-        before=before,
-        after=after,
-        changes=tuple(changes),
-        notes=tuple(notes),
-        pvalue=pvalue,
-        not_compared=not_compared,
-    )
+    return found(changes=tuple(changes), notes=tuple(notes), pvalue=pvalue, not_compared=not_compared)
 
 
 _SETTINGS = {

@@ -10,8 +10,7 @@ import json
 import math
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import UnionType
 from typing import Any, Literal, NoReturn, Union, cast, get_args, get_origin, get_type_hints
@@ -26,7 +25,7 @@ from ..errors import AuditError, RecordError
 from ..events import events, features, leaves, scores, text_columns
 from ..events.named_parts import Dictionary, Mark, distinct, printed
 from ..events.outputs import Raised
-from ..events.records import Foreign
+from ..events.plain_outputs import Foreign
 from ..files import AnyPath, path_of, regular, write_atomically
 from ..guesses.canary_guesses import CanaryGuesses, CanaryTest
 from ..health.findings import Finding, HealthCheck
@@ -35,42 +34,21 @@ from ..inference.event_test import Counts
 from ..inference.guess_test import Guesses
 from ..portfolio.floating_point_leaks import FloatingPointLeak
 from ..printing import shorten
-from ..results.audit_result import (
-    FixedSizeResult,
-    InterimAnalysis,
-    OtherDirection,
-    Pair,
-    SequentialResult,
-)
+from ..results.audit_result import FixedSizeResult, InterimAnalysis, OtherDirection, Pair, SequentialResult
 from ..results.bin_result import BinCounts
 from ..results.canary_result import CanaryResult, ScoreSketch
 from ..results.result import Result
 from ..results.statement_result import Point, Series, StatementResult
 from ..results.verdict import Verdict
 from ..sampling.object_identity import Provenance
-from .suite import (
-    Accepted,
-    Checked,
-    Entry,
-    ExactRow,
-    ExactTable,
-    Recount,
-    ReplayRow,
-    ReplayTable,
-    SideCheck,
-    Suite,
-    Topic,
-    is_side_check,
-    side_check,
-)
+from . import suite as suites
+from .suite import Checked, Entry, Suite, is_side_check, side_check
 
-SCHEMA = 8
-"""Version of the file format, the only one that is read."""
+SCHEMA = 8  # version of the file format, the only one that is read
 
 _SAME, _NUMBERS = frozenset({str, bool, type(None)}), frozenset({int, float})
 _PLAIN, _NESTED = _SAME | _NUMBERS, frozenset({dict, list})
-ROUNDED = 2.0**sys.float_info.mant_dig
-"""From here on floating-point numbers skip integers, and many readers round them."""
+ROUNDED = 2.0**sys.float_info.mant_dig  # from here on floating-point numbers skip integers, and many readers round them
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 _MOST_BITS = 14_000  # of an integer: Python prints at most 4,300 digits
 _MOST_NAMED = 3  # results in the title of a suite without a title
@@ -99,8 +77,9 @@ TYPES: dict[str, type[Any]] = {
         features.Statistics, leaves.Leaves, leaves.Summaries, leaves.KeyedValues, text_columns.TextColumn,
         text_columns.TextColumns, Counts, Guesses, OtherDirection, DivergenceTest, Pair, Provenance, Finding,
         InterimAnalysis, BinCounts, FloatingPointLeak, events.Sketch, FixedSizeResult, SequentialResult, Point, Series,
-        StatementResult, CanaryGuesses, CanaryTest, ScoreSketch, CanaryResult, Recount, Accepted, ReplayRow,
-        ReplayTable, ExactRow, ExactTable, SideCheck, Entry, Topic, Suite, Raised, Dictionary, Foreign, Opaque,
+        StatementResult, CanaryGuesses, CanaryTest, ScoreSketch, CanaryResult, suites.Recount, suites.Accepted,
+        suites.ReplayRow, suites.ReplayTable, suites.ExactRow, suites.ExactTable, suites.SideCheck, Entry, suites.Topic,
+        Suite, Raised, Dictionary, Foreign, Opaque,
     )
 }  # fmt: skip
 ENUMS: dict[str, type[enum.Enum]] = {"Verdict": Verdict, "HealthCheck": HealthCheck, "Mark": Mark}
@@ -123,11 +102,11 @@ def to_json(suite: Suite) -> str:
     }
     whole = plain_data(dataclasses.replace(suite, entries=(), environment={}))
     whole.pop("environment")
-    whole["entries"] = map(_entry_data, suite.entries)
-    audits = (_plain(entry.result.environment) for entry in suite.entries)
+    whole["entries"] = [_entry_data(entry) for entry in suite.entries]
+    audits = [_plain(entry.result.environment) for entry in suite.entries]
     environment = {"suite": _plain(suite.environment), "audits": audits}
     body = {"schema": SCHEMA, "summary": derived, "suite": whole, "environment": environment}
-    return json_bytes(body, levels=3).decode()
+    return json_text(body, levels=3)
 
 
 def _entry_data(entry: Entry) -> dict[str, Any]:
@@ -137,12 +116,12 @@ def _entry_data(entry: Entry) -> dict[str, Any]:
     return data
 
 
-def json_bytes(value: Any, levels: int) -> bytes:
-    """Return JSON in UTF-8 with a line for each part of the upper `levels` of objects, lists and iterators.
+def json_text(value: Any, levels: int) -> str:
+    """Return JSON with a line for each part of the upper `levels` of objects and lists.
 
     Lone surrogates, which UTF-8 cannot encode, are escaped.
 
-    >>> print(json_bytes({"a": [{"b": 1, "c": [2]}, 3], "d": []}, levels=2).decode(), end="")
+    >>> print(json_text({"a": [{"b": 1, "c": [2]}, 3], "d": []}, levels=2), end="")
     {
      "a": [
       {"b": 1, "c": [2]},
@@ -151,23 +130,18 @@ def json_bytes(value: Any, levels: int) -> bytes:
      "d": []
     }
     """
-    return b"".join([*_pieces(value, levels, b"\n"), b"\n"])
+    return _lines(value, levels, "\n").encode("utf-8", "backslashreplace").decode() + "\n"
 
 
-def _pieces(value: Any, levels: int, margin: bytes) -> Iterator[bytes]:
-    if not levels or not value or not isinstance(value, (dict, list, Iterator)):
-        yield _ENCODER.encode(value).encode("utf-8", "backslashreplace")
-        return
-    is_object = isinstance(value, dict)
-    yield b"{" if is_object else b"["
-    parts = value.items() if isinstance(value, dict) else (("", part) for part in value)
-    for place, (name, part) in enumerate(parts):
-        yield b"," * (place > 0) + margin + b" "
-        if is_object:
-            yield from _pieces(str(name), 0, b"")
-            yield b": "
-        yield from _pieces(part, levels - 1, margin + b" ")
-    yield margin + (b"}" if is_object else b"]")
+def _lines(value: Any, levels: int, margin: str) -> str:
+    if not levels or not value or not isinstance(value, (dict, list)):
+        return _ENCODER.encode(value)
+    inner, (opening, closing) = f"{margin} ", "{}" if isinstance(value, dict) else "[]"
+    if isinstance(value, dict):
+        parts = [f"{_ENCODER.encode(str(name))}: {_lines(part, levels - 1, inner)}" for name, part in value.items()]
+    else:
+        parts = [_lines(part, levels - 1, inner) for part in value]
+    return opening + inner + f",{inner}".join(parts) + margin + closing
 
 
 def _plain(value: Any) -> Any:
@@ -197,46 +171,27 @@ def from_json(text: str) -> Suite:
             f"{remedy}.",
             schema=body["schema"],
         )
-    return _restored(body)
-
-
-@contextmanager
-def _refusals() -> Iterator[None]:
-    """Raise a `RecordError` in place of the errors that wrong data of results cause."""
     try:
-        yield
+        return _restored(body)
     except AuditError as error:
         raise RecordError(f"the results contain an impossible value: {error}") from error
     except (TypeError, ValueError, KeyError, AttributeError, RecursionError, OverflowError) as error:
         raise RecordError(f"the results are damaged ({type(error).__name__}: {error}); run the audit again.") from error
 
 
-@_refusals()
 def _restored(body: dict[str, Any]) -> Suite:
-    """The suite of these data, whose entries are removed as they are read, to save memory."""
+    """The suite of these data, with the environments that the file keeps beside it."""
     _check_depth(body)
-    whole, environment = body["suite"], body.get("environment", {})
-    every = [environment, environment.get("suite", {}), *environment.get("audits", [])]
-    if not all(isinstance(each, dict) for each in every):
+    environment = body.get("environment", {})
+    whole, audits = environment.get("suite", {}), environment.get("audits", [])
+    if not all(isinstance(each, dict) for each in (whole, *audits)):
         raise TypeError("an environment is not an object")
-    held, entries = whole["entries"], list[Entry]()
-    if not isinstance(held, list):
-        raise TypeError("the entries are not a list")
-    for place, audit in zip(range(len(held)), environment.get("audits", []), strict=True):
-        entries.append(_restored_entry(held[place], audit))
-        held[place] = None
-    suite = read_data(whole | {"entries": []})
+    suite = read_data(body["suite"])
     if not isinstance(suite, Suite):
         raise TypeError(f"expected a Suite, found {type(suite).__name__}")
-    return dataclasses.replace(suite, entries=tuple(entries), environment=environment.get("suite", {}))
-
-
-def _restored_entry(data: Any, environment: dict[str, Any]) -> Entry:
-    entry = read_data(data)
-    if not isinstance(entry, Entry):
-        raise TypeError(f"expected an Entry, found {type(entry).__name__}")
-    entry.result.environment.update(environment)
-    return entry
+    for entry, audit in zip(suite.entries, audits, strict=True):
+        entry.result.environment.update(audit)
+    return dataclasses.replace(suite, environment=whole)
 
 
 def _refuse_constant(name: str) -> NoReturn:

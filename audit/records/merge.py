@@ -18,16 +18,6 @@ def merge(suites: Sequence[Suite], names: Sequence[str]) -> Suite:
     occurs in another file, every name is prefixed with the number and name of its file. Names repeated within a file
     are kept. A single suite is returned unchanged. No suite, or a name of two files, raises an `OptionError`; a result
     in two files, which would count twice, or two statements of one experiment id, a `RecordError`.
-
-    >>> from dpaudit.audit.results.statement_result import Point, StatementResult
-    >>> point = Point(estimate=1.0, lower=0.5, upper=1.5)
-    >>> def suite(seed):
-    ...     found = StatementResult(
-    ...         statement="s", quantity="q", points=(point,), alpha=0.05, method="m", runs=100, seed=seed
-    ...     )
-    ...     return Suite(title="Slopes", entries=(Entry(name="slope", result=found),))
-    >>> [entry.name for entry in merge([suite(1), suite(2)], ["june.json", "july.json"]).entries]
-    ['june.json: slope', 'july.json: slope']
     """
     if not suites or len(names) != len(suites) or len(set(names)) < len(names):
         raise OptionError(

@@ -38,59 +38,33 @@ Checked: TypeAlias = AuditResult | StatementResult | CanaryResult
 class Recount:
     """Counts of an event in runs that neither chose nor tested it.
 
-    Attributes
-    ----------
-    event : Event or None
-        None if a file cannot hold the types of the event's outcomes; then only the forms are compared.
-    counts : Counts or None
-    forms : tuple of (str, int, int)
-        Kinds of outputs, such as "number", "None" or "raises ValueError", with their counts on x and on y.
-    looked_at : int
-        Runs on each dataset whose forms were recorded.
-    seed : int or None
-        None if the file does not say.
-    stream : str
-        Purpose of the runs, such as "baseline main". Runs of other seeds or streams are independent of these.
+    The event is None if a file cannot hold the types of its outcomes; then only the forms are compared. Runs of other
+    seeds or streams are independent of these.
     """
 
     event: Event | None
     counts: Counts | None
-    forms: tuple[tuple[str, int, int], ...]
-    looked_at: int
-    seed: int | None = None
-    stream: str = ""
+    forms: tuple[tuple[str, int, int], ...]  # kinds of outputs, such as "None", with their counts on x and on y
+    looked_at: int  # runs on each dataset whose forms were recorded
+    seed: int | None = None  # None if the file does not say
+    stream: str = ""  # purpose of the runs, such as "baseline main"
 
     def is_independent_of(self, other: Recount) -> bool:
         """Whether seed or stream differ; false if neither recount records them, true if only one has a stream."""
         return (self.seed, self.stream) != (other.seed, other.stream)
 
 
-class Uncovered(enum.Enum):
-    """Why an acceptance does not cover a refutation, as reports state it."""
-
-    EXPIRED = "expired"
-    LARGER = "bound above the accepted one"
-    STOPPED = "stopped early, so up_to does not cover it"
-    BOUNDLESS = "a statement has no bound, so up_to does not cover it"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accepted:
     """A refutation that is accepted for a stated reason until a date.
 
-    Attributes
-    ----------
-    reason : str
-    until : str
-        Last day of the acceptance, such as "2027-06-30".
-    up_to : float
-        Largest accepted bound, in the units of the claim's privacy parameter. The bound of an audit that stopped at its
-        refutation lies just above the claim, however large the loss is, so a finite limit does not cover it.
+    The bound of an audit that stopped at its refutation lies just above the claim, however large the loss is, so a
+    finite `up_to` does not cover it.
     """
 
     reason: str
-    until: str
-    up_to: float = math.inf
+    until: str  # last day of the acceptance, such as "2027-06-30"
+    up_to: float = math.inf  # largest accepted bound, in the units of the claim's privacy parameter
 
     def __post_init__(self) -> None:
         if not self.up_to > 0.0:  # NaN fails
@@ -104,13 +78,8 @@ class Accepted:
                 f"until={self.until!r} is not a date; write it like 2027-06-30.", until=self.until
             ) from error
 
-    @property
-    def is_limited(self) -> bool:
-        """Whether there is a largest accepted bound."""
-        return self.up_to < math.inf
-
     def __str__(self) -> str:
-        limit = f" up to {self.up_to:g}" if self.is_limited else ""
+        limit = f" up to {self.up_to:g}" if self.up_to < math.inf else ""
         return f"accepted{limit} until {self.until}: {self.reason}"
 
 
@@ -178,41 +147,20 @@ _VERDICTS: dict[str, type[enum.Enum]] = {
 class SideCheck:
     """A check that has no entry: an exact audit, a replay, a comparison, a sensitivity, a training step, batches,
     an accountant, a filter.
-
-    Attributes
-    ----------
-    name, kind, subject : str
-        Name in the suite; "exact", "replay", "equivalence", "sensitivity", "batches", "step",
-        "accountant" or "filter"; what was checked.
-    verdict : str
-        The name of its verdict, such as "EXCESS".
-    claim, found : str
-        What was claimed, and the number found, such as "loss 2"; empty if there is none.
-    lines : tuple of str
-        The sentences of the printed result, at least one.
-    seed : int
-    alpha : float
-        0 for a check that is not random.
-    replay : ReplayTable, optional
-        The calls of a replay.
-    exact : ExactTable, optional
-        The outputs and δ(ε) of an exact audit.
-    is_expected : bool
-        Whether a test expects this verdict.
     """
 
     name: str
-    kind: str
-    subject: str
-    verdict: str
+    kind: str  # a key of `_VERDICTS`
+    subject: str  # what was checked
+    verdict: str  # the name of its verdict, such as "EXCESS"
     claim: str
-    found: str
-    lines: tuple[str, ...]
+    found: str  # the number found, such as "loss 2"; empty if there is none
+    lines: tuple[str, ...]  # the sentences of the printed result, at least one
     seed: int
-    alpha: float = 0.0
-    replay: ReplayTable | None = None
-    exact: ExactTable | None = None
-    is_expected: bool = False
+    alpha: float = 0.0  # 0 for a check that is not random
+    replay: ReplayTable | None = None  # the calls of a replay
+    exact: ExactTable | None = None  # the outputs and δ(ε) of an exact audit
+    is_expected: bool = False  # whether a test expects this verdict
 
     def __post_init__(self) -> None:
         check_fields(self, RecordError)
@@ -275,48 +223,42 @@ class Entry:
 
     def is_excused(self, day: datetime.date) -> bool:
         """Return whether the entry is refuted and the refutation is accepted on a day."""
-        return self.result.is_refuted and self.accepted is not None and self.uncovered(day) is None
+        return self.result.is_refuted and self.accepted is not None and not any(self.uncovered(day))
 
-    def uncovered(self, day: datetime.date) -> Uncovered | None:
-        """Return why the acceptance does not cover the refutation on a day; None if it does, or one is missing."""
+    def uncovered(self, day: datetime.date) -> tuple[str, str]:
+        """Return why the acceptance does not cover the refutation on a day, in a few words and in full.
+
+        Both are empty if it does, or one of them is missing.
+        """
         accepted, result = self.accepted, self.result
         if accepted is None or not result.is_refuted:
-            return None
+            return "", ""
         if day > datetime.date.fromisoformat(accepted.until):
-            return Uncovered.EXPIRED
-        if not accepted.is_limited:
-            return None
+            return "expired", f"acceptance expired after {accepted.until}: {accepted.reason}"
+        if accepted.up_to == math.inf:
+            return "", ""
         if result.claim is None:
-            return Uncovered.BOUNDLESS
-        if result.bound > accepted.up_to:
-            return Uncovered.LARGER
-        return Uncovered.STOPPED if result.has_stopped_early else None
+            short, why = "a statement has no bound, so up_to does not cover it", "a statement has no bound; drop up_to"
+        elif result.bound > accepted.up_to:
+            sign, least, _ = least_beside(result.bound, accepted.up_to)
+            short, why = "bound above the accepted one", f"the bound {sign} {least} is above that"
+        elif result.has_stopped_early:
+            short = "stopped early, so up_to does not cover it"
+            why = "the audit stopped at its refutation, so its bound does not limit the loss; make all runs "
+            why += "(sequential=False)"
+        else:
+            return "", ""
+        return short, f"{accepted}; {why}"
 
     def acceptance_in_words(self, day: datetime.date) -> str:
         """Return the acceptance with its reason, and why it does not cover the result; empty without an acceptance."""
-        accepted, result = self.accepted, self.result
-        if accepted is None:
+        if self.accepted is None:
             return ""
-        if result.verdict is Verdict.INCONCLUSIVE:
-            return f"{accepted}; it covers a refutation alone"
-        if not result.is_refuted:
-            return f"no longer needed: {accepted}"
-        match self.uncovered(day):
-            case None:
-                return str(accepted)
-            case Uncovered.EXPIRED:
-                return f"acceptance expired after {accepted.until}: {accepted.reason}"
-            case Uncovered.STOPPED:
-                why = (
-                    "the audit stopped at its refutation, so its bound does not limit the loss; make all runs "
-                    "(sequential=False)"
-                )
-            case Uncovered.BOUNDLESS:
-                why = "a statement has no bound; drop up_to"
-            case Uncovered.LARGER:
-                sign, least, _ = least_beside(result.bound, accepted.up_to)  # type: ignore[union-attr]  # it has one
-                why = f"the bound {sign} {least} is above that"
-        return f"{accepted}; {why}"
+        if self.result.verdict is Verdict.INCONCLUSIVE:
+            return f"{self.accepted}; it covers a refutation alone"
+        if not self.result.is_refuted:
+            return f"no longer needed: {self.accepted}"
+        return self.uncovered(day)[1] or str(self.accepted)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -424,19 +366,8 @@ COLUMNS: dict[str, type[str] | type[int] | type[float] | type[bool]] = {
 def rows(suite: Suite) -> list[dict[str, Scalar]]:
     """Return a row for each entry, with a value or None in each of `COLUMNS`.
 
-    Text is unescaped, so escape it before display. Adjusted p-values account for the number of entries (Holm). Columns
-    for one kind of result are None for the others; the worst number represents a statement about several numbers.
-    `is_met` is None without an expectation, and empty text is None.
-
-    >>> from dpaudit.audit.records.suite import Entry, Suite
-    >>> from dpaudit.audit.results.statement_result import Point, StatementResult
-    >>> slope = StatementResult(
-    ...     statement="The error halves.", quantity="slope", alpha=0.05, method="bootstrap", runs=1_000, seed=1,
-    ...     points=(Point(estimate=-1.1, lower=-1.3, upper=-0.9, low=-1.0, high=-1.0),),
-    ... )
-    >>> (row,) = rows(Suite(title="Errors", entries=(Entry(name="error", result=slope),)))
-    >>> row["kind"], row["verdict"], row["lower"], row["upper"], row["bound"]
-    ('statement', 'not refuted', -1.3, -0.9, None)
+    Text is unescaped, so escape it before display. Columns for one kind of result are None for the others, as are an
+    `is_met` without an expectation and empty text; the worst number represents a statement about several numbers.
     """
     return [_row(entry, p) for entry, p in zip(suite.entries, suite.adjusted_pvalues(), strict=True)]
 
@@ -497,17 +428,7 @@ def side_check(name: str, result: Result, *, is_expected: bool = False) -> SideC
 
 
 def flat(result: Checked) -> dict[str, Scalar]:
-    """Return the values of `Suite.to_frame` that the result has.
-
-    Examples
-    --------
-    >>> from dpaudit import check
-    >>> def noisy(value, size, rng):
-    ...     return value + rng.laplace(size=size)
-    >>> found = flat(check(noisy, 0, 1, claim=0.5, runs=10_000))
-    >>> found["verdict"], found["claimed_parameter"], found["bound"] > 0.8
-    ('refuted', 0.5, True)
-    """
+    """Return the values of `Suite.to_frame` that the result has."""
     (row,) = rows(Suite(title="", entries=(Entry(name="", result=result),)))
     return {name: value for name, value in row.items() if value is not None and name not in _OF_A_SUITE}
 

@@ -38,10 +38,8 @@ def noise_primitive(
     Parameters
     ----------
     distribution : str or callable
-        The distribution of the returned value: "laplace", "normal", "logistic", "gumbel", "exponential", "uniform",
-        "integers", "geometric", "two-sided geometric", "poisson", "binomial" or "discrete"; or a function of the same
-        arguments that returns a `Distribution`: ``lambda value, eps: Distribution("laplace", {"location": value,
-        "scale": 1 / eps})``.
+        The distribution of the returned value: a name of those of `Distribution`, or a function of the same arguments
+        that returns one: ``lambda value, eps: Distribution("laplace", {"location": value, "scale": 1 / eps})``.
     sensitivity, epsilon : str or float, optional
         What the function states about itself: the largest move of its location between neighbours, and the loss that
         it promises for it. The name of an argument, or a number; an argument that is None states nothing.
@@ -64,7 +62,7 @@ def noise_primitive(
     See Also
     --------
     replay : The replay that records the calls.
-    noise.Distribution : A distribution that a function of the arguments returns.
+    noise.Distribution : The distributions, which a function of the arguments returns.
 
     Notes
     -----
@@ -84,8 +82,7 @@ def noise_primitive(
     >>> @noise_primitive("laplace", location="answer", scale="b")
     ... def add_noise(answer, b):
     ...     return answer + np.random.default_rng().laplace(scale=b)
-    >>> result = replay(lambda rows: add_noise(sum(rows), 2.0), [1.0, 3.0], [1.0])
-    >>> result.calls[0].worst_loss
+    >>> replay(lambda rows: add_noise(sum(rows), 2.0), [1.0, 3.0], [1.0]).calls[0].worst_loss
     1.5
     """
     _check(distribution, parameters)
@@ -96,7 +93,8 @@ def noise_primitive(
                 "noise_primitive needs a distribution: write @noise_primitive(distribution, …) above the function."
             )
         signature = inspect.signature(function)
-        sources = [each for each in (sensitivity, epsilon, size, *parameters.values()) if isinstance(each, str)]
+        promises = sensitivity, epsilon
+        sources = [each for each in (*promises, size, *parameters.values()) if isinstance(each, str)]
         for source in sources:
             if source not in signature.parameters:
                 meant = f"{function.__name__}{did_you_mean(source, signature.parameters, otherwise='.')}"
@@ -123,8 +121,7 @@ def noise_primitive(
             def declared() -> Declared | None:
                 if sensitivity is None and epsilon is None:
                     return None
-                held = [given(each) for each in (sensitivity, epsilon)]
-                furthest, promised = (None if each is None else float(each) for each in held)
+                furthest, promised = (None if (each := given(source)) is None else float(each) for source in promises)
                 return Declared(furthest, promised)
 
             return function.__qualname__, stated, lambda: function(*args, **kwargs), declared
@@ -167,13 +164,11 @@ def public(value: R, name: str) -> R:
     See Also
     --------
     replay : The replay that compares the value.
-    noise_primitive : Statement that a function draws noise.
 
     Notes
     -----
-    The divisor of a mean, the names of columns, the classes of a model or the number of batches are often taken from
-    the data. A value may depend on what was drawn before, which is the same on both datasets: a noisy sum is public,
-    and a replay takes it as released.
+    Divisors, names of columns, classes and numbers of batches are often taken from the data. A value may depend on what
+    was drawn before, which is the same on both datasets: a noisy sum is public, and a replay takes it as released.
 
     References
     ----------

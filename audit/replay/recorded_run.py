@@ -54,6 +54,7 @@ from .tape import (
 
 _GENERATOR: Final = np.random.Generator
 _RANDOM_STATE: Final = np.random.RandomState
+_PYTHON_SEED: Final = random.Random.seed
 GLOBAL_STATE: Final = np.random.mtrand._rand
 """The global state of the process, from which other threads draw while a run is recorded."""
 _STANDS_FOR_GLOBAL: Final = "stands_for_global"
@@ -315,20 +316,11 @@ RecordingGenerator: Final = _recording_class(_GENERATOR)
 RecordingRandomState: Final = _recording_class(_RANDOM_STATE)
 
 
-def recording_generator(entropy: int) -> np.random.Generator:
-    """Return the generator that is handed to the mechanism."""
-    return cast(np.random.Generator, RecordingGenerator(np.random.PCG64(entropy)))
-
-
-def _default_rng(original: Callable[..., np.random.Generator]) -> Callable[..., np.random.Generator]:
-    def default_rng(tape: Tape, seed: Any = None) -> np.random.Generator:
-        if type(seed) is RecordingGenerator:
-            return cast(np.random.Generator, seed)
+def _default_rng(original: Callable[..., np.random.Generator], tape: Tape, seed: Any = None) -> np.random.Generator:
+    if type(seed) is not RecordingGenerator:
         tape.note_seed(seed)
-        made = original(tape.fresh_seed() if seed is None else seed)
-        return cast(np.random.Generator, RecordingGenerator(made.bit_generator))
-
-    return _function(original, default_rng)
+        seed = RecordingGenerator(original(tape.fresh_seed() if seed is None else seed).bit_generator)
+    return cast(np.random.Generator, seed)
 
 
 _LAST: Final[dict[int, Any]] = {}
@@ -351,7 +343,8 @@ def _numpy_states(entropy: int) -> Iterator[Patch]:
 def _numpy_patches() -> Iterator[Patch]:
     yield Patch(np.random, "Generator", RecordingGenerator)
     yield Patch(np.random, "RandomState", RecordingRandomState)
-    yield Patch(np.random, "default_rng", _default_rng(np.random.default_rng))
+    make = np.random.default_rng  # which a test may have replaced
+    yield Patch(np.random, "default_rng", _function(make, functools.partial(_default_rng, make)))
     methods = {name: name for name in dir(_RANDOM_STATE) if not name.startswith("_")}
     for name, method in (methods | {"ranf": "random_sample", "sample": "random_sample"}).items():
         if not callable(getattr(np.random, name, None)):
@@ -380,14 +373,11 @@ def _random_choices(
     return [population[place] for place in places]
 
 
-def _seeded_random(original: Callable[..., Any]) -> Callable[..., Any]:
-    def seed(tape: Tape, self: random.Random, a: Any = None, version: int = 2) -> None:
-        tape.note_seed(a)
-        original(self, a, version)
-        if a is None or tape.streams.was_read(a):
-            tape.note_made(self, is_fresh=True)
-
-    return seed
+def _seeded_random(tape: Tape, self: random.Random, a: Any = None, version: int = 2) -> None:
+    tape.note_seed(a)
+    _PYTHON_SEED(self, a, version)
+    if a is None or tape.streams.was_read(a):
+        tape.note_made(self, is_fresh=True)
 
 
 def _random_patches() -> Iterator[Patch]:
@@ -397,7 +387,7 @@ def _random_patches() -> Iterator[Patch]:
         for name, distribution in _PYTHON.items():
             if kind is random.Random or name in vars(kind):
                 yield Patch(kind, name, _recorded(kind, name, distribution))
-    yield Patch(random.Random, "seed", _method(random.Random, "seed", _seeded_random(random.Random.seed)))
+    yield Patch(random.Random, "seed", _method(random.Random, "seed", _seeded_random))
     yield Patch(random.Random, "choice", _choosing(random.Random, "choice", _random_choice))
     yield Patch(random.Random, "choices", _choosing(random.Random, "choices", _random_choices))
     for name in functions:
@@ -556,19 +546,18 @@ class Runner:
     def __init__(
         self,
         sampler: Sampler,
-        names: tuple[str, ...],
         seed: int,
         *,
         follows: bool = True,
         unfollowed: frozenset[Line] | None = None,
         seconds: float | None = None,
+        rows: RowMatch | None = None,
+        y: Any = None,
     ) -> None:
         self._limit, self._end = seconds, math.inf if seconds is None else now() + seconds
-        self.sampler, self.names, self.seed = sampler, names, seed
+        self.sampler, self.seed = sampler, seed
         self._follows = follows  # whether it is asked where the random numbers come from, and what is not recorded
-        self._unfollowed = unfollowed
-        self.rows: RowMatch | None = None
-        self.y: Any = None
+        self._unfollowed, self._rows, self._y = unfollowed, rows, y
         self.runs = 0
         self.changes_datasets = False
         self._copies = True
@@ -609,11 +598,11 @@ class Runner:
         seed = self.seed if seed is None else seed
         while True:
             given, is_copy = self._given(dataset)
-            families, entropy = imported_families(self.names), entropy_of(seed)
+            families, entropy = imported_families(), entropy_of(seed)
             follows = self._follows and (put_back is None or not changed)  # at other values, only outputs are compared
             tape = Tape(
                 put_back, changed, entropy=entropy, streams=self.streams, follows=follows,
-                unfollowed=self._unfollowed, rows=self.rows, on_y=dataset is self.y,
+                unfollowed=self._unfollowed, rows=self._rows, on_y=dataset is self._y,
             )  # fmt: skip
             self.runs += 1
             modules = set(sys.modules)
@@ -633,7 +622,7 @@ class Runner:
                 raise NoiseLostError(frozenset(lost))
             new = {getattr(sys.modules.get(name), "__file__", None) for name in sys.modules.keys() - modules}
             draws = any(call.place.file in new for call in tape.calls)  # as sympy does when it is imported
-            if len(imported_families(self.names)) == len(families) and not draws:
+            if len(imported_families()) == len(families) and not draws:
                 return RecordedRun(tape, kept(output), error)
             self.streams = Streams()  # which the next run begins again
 
@@ -656,7 +645,7 @@ class Runner:
         tape = Tape((), entropy=entropy, streams=self.streams, follows=False)
         with ExitStack() as undone:
             undone.callback(self._note_left, tape)
-            self._put_states(imported_families(self.names), tape, entropy, undone)
+            self._put_states(imported_families(), tape, entropy, undone)
             undone.enter_context(recording_on(tape))
             undone.enter_context(tape.unseen_inside())
             return kept(draw())
@@ -682,7 +671,7 @@ class Runner:
             raise DatasetChangedError(f"{self.sampler.name} {told}", mechanism=self.sampler.name)
 
     def _output(self, dataset: Any, tape: Tape, entropy: int) -> tuple[Any, Exception | None]:
-        rng, start = recording_generator(entropy), _states() if tape.follows else []
+        rng, start = RecordingGenerator(np.random.PCG64(entropy)), _states() if tape.follows else []
         try:
             if self.sampler.is_block:
                 block = self.sampler.call(dataset, 1, rng)

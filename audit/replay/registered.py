@@ -6,7 +6,7 @@ Patches are attributes that are replaced while runs are recorded, and always put
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 
@@ -41,14 +41,9 @@ def register_primitives(
     _FAMILIES[name] = PrimitiveFamily(module, patches, states)
 
 
-def registered_names() -> tuple[str, ...]:
-    """Return the names of all families."""
-    return tuple(_FAMILIES)
-
-
-def imported_families(names: Iterable[str]) -> list[PrimitiveFamily]:
-    """Return those of the named families whose modules are imported."""
-    return [_FAMILIES[name] for name in names if _FAMILIES[name].module in sys.modules]
+def imported_families(but: Container[str] = ()) -> list[PrimitiveFamily]:
+    """Return the families whose modules are imported, but for those of some names."""
+    return [family for name, family in _FAMILIES.items() if name not in but and family.module in sys.modules]
 
 
 _ABSENT: Final = object()

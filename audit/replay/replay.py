@@ -1,8 +1,7 @@
 """Record a run on x, put its random values back on y, and compare what each noise primitive was given.
 
 In ``answer + rng.laplace(scale=s)`` the primitive is not given the answer. With the same noise put back, the outputs on
-x and y differ by the move of the answer. If the output is affine in the noise at all values tried, with the same
-factors on x and y, the move of the output is a move of the noise's location.
+x and y differ by the move of the answer, if they are affine in the noise at all values tried.
 
 Proof: docs/proofs/replay.md
 """
@@ -25,14 +24,13 @@ from ..datasets.contents import difference, numbers_of, output_distance, same_fo
 from ..errors import MechanismError, OptionError, described
 from ..floating_point_errors import with_own_arithmetic
 from ..known_options import with_known_options
-from ..options import checked, checked_seed, names_in
-from ..printing import counted, did_you_mean, shorten
+from ..options import checked, checked_seed
+from ..printing import counted
 from ..results.stated import stated
 from ..results.verdict import ReplayVerdict
 from ..sampling.sampler import OutputPart, as_sampler, picked
 from .distributions import INITIAL_WEIGHTS, Distribution, matched_rows
 from .recorded_run import REPEATS, DatasetChangedError, NoiseLostError, RecordedRun, Runner, other_seed
-from .registered import registered_names
 from .replay_findings import NOT_NOISE, call_findings, judged, path_findings, public_findings
 from .replay_result import (
     Finding,
@@ -76,7 +74,6 @@ def replay(
     adjacency: Any = None,
     distance: float = 1.0,
     output: OutputPart | None = None,
-    primitives: Iterable[str] | None = None,
     seed: int | None = 0,
     seconds: float | None = None,
 ) -> ReplayResult:
@@ -90,10 +87,7 @@ def replay(
     Parameters
     ----------
     mechanism : callable or object
-        As in `check`; a vectorised mechanism draws one run per call. The generator that it is given records. So do
-        functions of `numpy.random` and `random`, generators that the mechanism creates by `numpy.random.default_rng`,
-        `rvs` of scipy.stats, torch on the CPU, functions with `noise_primitive`, mechanisms of diffprivlib,
-        measurements of OpenDP and `add_noise` of PyDP, wherever they are called.
+        As in `check`; a vectorised mechanism draws one run per call.
     x, y : dataset
         Two neighbouring datasets.
     claim : Claim, float, (float, float) or callable, optional
@@ -102,12 +96,9 @@ def replay(
     adjacency : Adjacency or str, optional
         As in `check`: the pair is checked.
     distance : float
-        Distance between x and y, as in `check`.
+        Distance between x and y.
     output : str, int or callable, optional
         Part of the output to compare, as in `check`; such as ``lambda model: model.coef_``.
-    primitives : iterable of str, optional
-        The families to record: "numpy", "random", "scipy", "torch", "diffprivlib", "opendp", "pydp"; all by default.
-        The generator that is handed to the mechanism and functions with `noise_primitive` are always recorded.
     seed : int or None
         Fixes the path: the values drawn on x. None draws a seed.
     seconds : float, optional
@@ -123,7 +114,7 @@ def replay(
     ClaimError, AdjacencyError
         For a claim that is none, or a pair that is not adjacent.
     OptionError
-        For unknown primitives or an invalid seed.
+        For an invalid seed.
     MechanismError
         If the mechanism cannot be run, raises on both datasets, takes longer than the time limit, or another replay is
         recording in this process.
@@ -135,9 +126,8 @@ def replay(
 
     Notes
     -----
-    A call draws t from a distribution of density p_x on x and p_y on y. Its loss is sup |ln p_x(t)/p_y(t)|:
-    |move|/scale for Laplace noise; Gaussian noise has μ = ‖move/σ‖₂ instead. The losses add up. They hold for this path
-    only; another `seed` takes another path.
+    A call that draws t from density p_x on x and p_y on y loses sup |ln p_x(t)/p_y(t)|: |move|/scale for Laplace noise;
+    Gaussian noise has μ = ‖move/σ‖₂ instead. The losses add up. They hold for this path; another `seed` takes another.
 
     References
     ----------
@@ -154,7 +144,6 @@ def replay(
     >>> result.calls[0].moved, result.calls[0].worst_loss, result.has_excess
     (2.0, 2.0, True)
     """
-    names = _checked_names(primitives)
     seed = checked_seed(seed)
     sampler = picked(as_sampler(mechanism), output)
     has_claim = claim is not None or hasattr(mechanism, "claim")
@@ -170,8 +159,7 @@ def replay(
         first: ReplayResult | None = None
         unfollowed: frozenset[Line] | None = frozenset()
         while True:
-            runner = Runner(sampler, names, seed, unfollowed=unfollowed, seconds=limit)
-            runner.rows, runner.y = matched_rows(x, y), y
+            runner = Runner(sampler, seed, unfollowed=unfollowed, seconds=limit, rows=matched_rows(x, y), y=y)
             try:
                 with runner.patching():
                     found = _compared(runner, x, y, claim_or_none, distance)
@@ -187,17 +175,6 @@ def replay(
             if not is_open or unfollowed is None or not (unfollowed or any(call.is_added for call in found.calls)):
                 return found if first is None or not is_open else first
             first, unfollowed = found, None  # factors of the noise may explain outputs that differ with the same sums
-
-
-def _checked_names(primitives: Iterable[str] | None) -> tuple[str, ...]:
-    known = registered_names()
-    names = names_in(known if primitives is None else primitives)
-    for name in names:
-        if not isinstance(name, str) or name not in known:
-            meant = f"{did_you_mean(shorten(name), known, otherwise='.')} Use some of {', '.join(known)}."
-            told = f"primitives={shorten(name)} is not a family of noise primitives{meant}"
-            raise OptionError(told, primitives=name)
-    return names
 
 
 def _compared(runner: Runner, x: Any, y: Any, claim: Claim | None, distance: float) -> ReplayResult:
@@ -250,7 +227,6 @@ def _compared(runner: Runner, x: Any, y: Any, claim: Claim | None, distance: flo
         notes=tuple(_remarks(runner, reruns)),
         output_on_x=on_x.output,
         output_on_y=on_y.output,
-        output_moved=output_distance(on_x.output, on_y.output),
     )
 
 
@@ -436,9 +412,8 @@ class _Response:
 
     def is_affine(self) -> bool:
         """Whether joint changes of all numbers, small and large, do to the outputs what the factors say."""
-        if self.is_local:
-            return True  # which holds for small changes of single numbers, and is said to be no more
-        return all(map(self._is_affine_on, SIDES, self.matrix))
+        # Factors that are local are said to hold for small changes of single numbers only.
+        return self.is_local or all(map(self._is_affine_on, SIDES, self.matrix))
 
     def _is_affine_on(self, side: str, matrix: Array) -> bool:
         rng = np.random.default_rng(29)

@@ -302,7 +302,6 @@ def paired(x: Drawn, y: Drawn) -> ReplayedCall:
 class TranscriptLoss:
     """The loss of all paired calls together; None where the loss of one of them is unknown."""
 
-    realised: float | None  # ln of the density of the recorded values on x over that on y
     epsilon: float | None  # the sum of the worst cases of all calls but those of normal noise
     mu: float  # of all normal noise together: the root of the sum of squares
     rho: float | None = None  # the sum of bounds on the zero-concentrated divergences
@@ -315,10 +314,10 @@ class TranscriptLoss:
 
 def total_loss(calls: tuple[ReplayedCall, ...]) -> TranscriptLoss:
     """Return the loss of the calls together."""
-    realised, rho = (_sum(getattr(call, name) for call in calls) for name in ("realised_loss", "rho"))
+    rho = _sum(call.rho for call in calls)
     epsilon = _sum(call.worst_loss for call in calls if call.mu is None)
     mu = math.hypot(*(call.mu for call in calls if call.mu is not None))
-    return TranscriptLoss(realised=realised, epsilon=epsilon, mu=mu, rho=rho)
+    return TranscriptLoss(epsilon=epsilon, mu=mu, rho=rho)
 
 
 def _sum(losses: Iterable[float | None]) -> float | None:
@@ -352,8 +351,6 @@ class ReplayResult(Result):
         Why the loss of the calls does not bound that of the output, even on this path.
     output_on_x, output_on_y : Any
         The outputs of the run on x, and of the run on y with the values of x.
-    output_moved : float or None
-        The ℓ1 norm of the outputs' difference when y is given the values of x; None if they are not numbers.
     """
 
     kind: ClassVar = "replay"
@@ -367,7 +364,6 @@ class ReplayResult(Result):
     findings: tuple[Finding, ...] = ()
     output_on_x: Any = None
     output_on_y: Any = None
-    output_moved: float | None = None
 
     @property
     def loss(self) -> TranscriptLoss:

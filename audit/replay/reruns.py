@@ -22,7 +22,7 @@ from ..claims.claim import Array
 from ..datasets.contents import difference, is_of_single_precision, numbers_of, same_form, same_output
 from .recorded_run import REPEATS, RecordedRun, Runner, other_seed
 from .replay_result import Finding, FindingKind, ReplayedCall, named, paired, paired_calls
-from .tape import FAR, Drawn, Line, RaisedCall
+from .tape import FAR, Drawn, Line
 
 _MORE: Final = 64
 """Runs on each dataset of a mechanism that makes no call and whose outputs differ, before that counts as an excess."""
@@ -470,15 +470,14 @@ def _chance_of_equal(call: ReplayedCall) -> float:
 
 def _raised(on_x: list[RecordedRun], on_y: list[RecordedRun]) -> Iterator[Finding]:
     """Yield a finding for each line whose call of a primitive raises in some runs and not in others."""
-    found: dict[tuple[Any, Any], RaisedCall] = {}
+    found: dict[Line, str] = {}
     for run in (*on_x, *on_y):
-        found |= {(each.primitive, each.place): each for each in run.tape.raised}
-    for line, raised in found.items():
-        x, y = (sum(line in {(r.primitive, r.place) for r in run.tape.raised} for run in runs) for runs in (on_x, on_y))
+        found |= run.tape.raised
+    for (primitive, place), error in found.items():
+        x, y = (sum((primitive, place) in run.tape.raised for run in runs) for runs in (on_x, on_y))
         if (x, y) != (len(on_x), len(on_y)):
             often = f"in {x} of {len(on_x)} runs on x and in {y} of {len(on_y)} on y"
-            text = f"{raised.primitive} raises {raised.error}, {often}"
-            yield Finding(kind=FindingKind.RAISES, place=raised.place, seen=text)
+            yield Finding(kind=FindingKind.RAISES, place=place, seen=f"{primitive} raises {error}, {often}")
 
 
 class _Numbers(NamedTuple):

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -122,17 +122,7 @@ class Drawn:
         return self.primitive, self.place
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RaisedCall:
-    """A call of a noise primitive that raised an exception."""
-
-    primitive: str
-    place: Place
-    error: str
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Public:
+class Public(NamedTuple):
     """A value that the code states to be independent of the data."""
 
     name: str
@@ -263,7 +253,7 @@ class Tape:
         self.put_back = put_back
         self.changed = changed or {}
         self.calls: list[Drawn] = []
-        self.raised: list[RaisedCall] = []
+        self.raised: dict[Line, str] = {}
         self.public: list[Public] = []
         self.parted_at: int | None = None
         self.unseen: Counter[str] = Counter()
@@ -373,7 +363,7 @@ class Tape:
             try:
                 value = self._value(stated, draw, can_return, waits=waits)
             except Exception as error:
-                self.raised.append(RaisedCall(primitive, place, described(error)))
+                self.raised[primitive, place] = described(error)
                 raise
         is_drawn = self.put_back is None or self.parted_at is not None
         self.calls.append(
@@ -546,12 +536,9 @@ def recording_on(tape: Tape) -> Iterator[None]:
 
 # Noise that is added after it was drawn.
 #
-# In ``total + rng.normal(scale=s, size=d)`` the primitive is not handed the total. While a tape follows added noise,
-# the array that a primitive returns may be multiplied by numbers, and is then added to something, once. The tape
-# records that sum as if the primitive had been handed the total, and puts it back as a whole: the later steps of a
-# training start from the same weights on x and on y. On a run with recorded sums the array holds other noise than that
-# of the sum, so a program that uses it in any other way gives another output. What is seen of such uses is noted by
-# line, and the replay is made again without following the noise of these lines.
+# While a tape follows added noise, the array that a primitive returns may be multiplied by numbers, and is then added
+# to something, once. The tape records that sum as if the primitive had been handed the rest of it, and puts it back as
+# a whole. Other uses are noted by line, and the replay is made again without following the noise of these lines.
 
 _SIGNS: Final = {"add": (1.0, 1.0), "subtract": (1.0, -1.0)}
 """The sign of each operand of a sum."""
@@ -611,15 +598,12 @@ class Noise(np.ndarray):
     __float__, __int__, __bool__ = map(_spoiled, ("__float__", "__int__", "__bool__"))
 
     def reshape(self, *shape: Any, **options: Any) -> Any:
-        """Return the noise in another shape."""
         return self._as(_plain(self).reshape(*shape, **options), in_order=options in ({}, {"order": "C"}))
 
     def ravel(self, *order: Any) -> Any:
-        """Return the noise in one row."""
         return self._as(_plain(self).ravel(*order), in_order=order in ((), ("C",)))
 
     def astype(self, *dtype: Any, **options: Any) -> Any:
-        """Return the noise in another type."""
         return self._as(_plain(self).astype(*dtype, **options), in_order=True)
 
     def _as(self, values: Any, *, in_order: bool) -> Any:

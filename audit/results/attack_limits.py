@@ -17,12 +17,13 @@ from typing import Final, TypeAlias
 import numpy as np
 from scipy.special import log_expit, ndtri_exp
 
-from ..claims.claim import ApproxDP, Array, Claim, GaussianDP, GroupClaim
+from ..claims.claim import ApproxDP, Array, Claim, GaussianDP
 from ..claims.privacy_profile import PrivacyProfile
 from ..inference.binomial_tails import clopper_pearson
 from ..printing import rounded_down, rounded_up
 from .audit_result import AuditResult
 from .canary_result import CanaryResult
+from .verdict import steps_of
 
 Limit: TypeAlias = float | str
 """A number, or the reason why there is none."""
@@ -101,14 +102,9 @@ def attack_limits(result: AuditResult | CanaryResult) -> tuple[AttackLimit, ...]
 
     Notes
     -----
-    Let B be the boundary of the claim, so that B(q) is the largest rate of true positives at the rate q of false ones.
-    At most are B(0.01), B(0.001), the advantage max B(q) − q, half of one more of all guesses, and for an ε-DP claim
-    μ = 2 Φ⁻¹(e^ε/(1 + e^ε)).
-
-    Let p be a lower limit of the probability of the tested event on one dataset, and q an upper limit of that on the
-    other. At least are p − q, μ = Φ⁻¹(p) − Φ⁻¹(q), and at the rate t of false positives p t/q up to t = q and
-    p + (1 − p)(t − q)/(1 − q) from there on. For claims of Gaussian and Rényi type μ follows from the bound instead.
-    So it does for any claim in audits that ended by a bet, and of canaries, as their counts show nothing.
+    What the claim allows follows from its boundary. What was shown follows from limits of the probabilities of the
+    tested events; for claims of Gaussian and Rényi type μ follows from the bound instead. So it does for any claim in
+    audits that ended by a bet, and of canaries, as their counts show nothing.
 
     References
     ----------
@@ -160,17 +156,12 @@ def _allowed(claim: Claim) -> tuple[Limit, ...]:
 
 def _allowed_mu(claim: Claim) -> Limit:
     """A μ for which the claim implies μ-GDP."""
-    base, distance = _steps(claim)
+    base, distance = steps_of(claim)
     if isinstance(base, GaussianDP):
         return distance * base.mu
     if base.log_ratio is not None:
         return float(-2.0 * ndtri_exp(log_expit(-distance * base.log_ratio)))
     return "no μ-GDP follows where δ > 0" if isinstance(base, ApproxDP) else "no closed form"
-
-
-def _steps(claim: Claim) -> tuple[Claim, int]:
-    """The claim for neighbours, and the distance."""
-    return (claim.base, claim.distance) if isinstance(claim, GroupClaim) else (claim, 1)
 
 
 def _largest_advantage(claim: Claim) -> float:
@@ -196,7 +187,7 @@ def _shown(result: AuditResult | CanaryResult) -> tuple[Limit, ...]:
     """
     if result.findings:
         return ("a health check failed",) * len(_NAMES)
-    claim, _ = _steps(result.claim)
+    claim, _ = steps_of(result.claim)
     if isinstance(result, AuditResult) and (result.stopped is None or result.is_closed):
         mu, *others = _by_counts(result)
         if isinstance(claim, GaussianDP) or claim.divergence_slopes:
@@ -218,7 +209,7 @@ def _mu_of_bound(claim: Claim, bound: float, otherwise: str) -> Limit:
     if not 0.0 < bound < claim.max_parameter:
         return otherwise
     member = claim.with_parameter(bound)
-    if isinstance(_steps(member)[0], GaussianDP):
+    if isinstance(steps_of(member)[0], GaussianDP):
         return _allowed_mu(member)
     return otherwise if member.gaussian_mu is None else member.gaussian_mu
 

@@ -9,11 +9,11 @@ from typing import Any, ClassVar, Literal
 
 import scipy
 
-from ..claims.claim import ApproxDP, Claim, GaussianDP, GroupClaim, PureDP
-from ..claims.renyi import RenyiDP, ZeroConcentratedDP
+from ..claims.claim import Claim, GroupClaim, PureDP
 from ..datasets.adjacency import NAMED
 from ..errors import OptionError
 from ..events.events import Event, Sketch
+from ..health.event_checks import NO_NOISE
 from ..health.findings import ANY_FALSE_ALARM, Finding, HealthCheck, failed_checks
 from ..inference.binomial_tails import clopper_pearson
 from ..inference.divergence_test import DivergenceTest
@@ -30,10 +30,12 @@ from .result import SHOWN, Result
 from .verdict import (
     Verdict,
     bound_beside_claim,
+    claim_in_call,
     event_in_words,
     largest_excess,
     least_beside,
     rough,
+    steps_of,
     untested_in_words,
     verdict_of,
 )
@@ -85,8 +87,6 @@ class OtherDirection:
 Basis = Literal["event", "chosen", "gaussian", "common"]
 """The kind of violation that a minimum detectable excess is stated for."""
 
-NO_NOISE = "no noise is added, or it is drawn from a fixed seed"
-"""The end of the note on outputs that never vary and differ between x and y."""
 _DOUBT = (
     ". A claim for one row says nothing about such a pair. Pass adjacency= to have the pair checked (AddRemove() or "
     'Replace() for rows, Within("linf") for query answers), or distance= for a claim at that distance.'
@@ -141,6 +141,13 @@ class Pair:
 # What results of random runs have in common, and those of a claim.
 
 
+def _constant(value: Any, doc: str) -> Any:
+    def get(result: Result) -> Any:
+        return value
+
+    return property(get, doc=doc)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class SampledResult(Result):
     """A result of random runs, with all that repeats it.
@@ -171,46 +178,18 @@ class SampledResult(Result):
         return *map(str, self.findings), *self._noted
 
     # What only audits of outputs have, so that a report asks any result.
-
-    @property
-    def interim_analyses(self) -> tuple[InterimAnalysis, ...]:
-        """The interim analyses of a sequential audit, one after each batch."""
-        return ()
-
-    @property
-    def stopped(self) -> Stop | None:
-        """Why a sequential audit ended; None for an audit of fixed size."""
-        return None
-
-    @property
-    def is_closed(self) -> bool:
-        """Whether a sequential audit ended with its final test."""
-        return False
+    interim_analyses = _constant((), "The interim analyses of a sequential audit, one after each batch.")
+    stopped = _constant(None, "Why a sequential audit ended; None for an audit of fixed size.")
+    is_closed = _constant(False, "Whether a sequential audit ended with its final test.")
+    ignored = _constant((), "Health checks that were silenced.")
+    doubt = _constant("", "Why the datasets may not be neighbours; empty without a doubt.")
+    floating_point_leak = _constant(None, "The warning that a floating-point leak breaks the claim.")
+    why_not_reproducible = _constant("", "Why the seed alone does not repeat the counts; empty if it does.")
 
     @property
     def has_stopped_early(self) -> bool:
         """Whether the audit stopped at its refutation: then the bound does not show how large the loss may be."""
         return self.stopped == "refuted" and not self.is_closed
-
-    @property
-    def ignored(self) -> tuple[str, ...]:
-        """Health checks that were silenced."""
-        return ()
-
-    @property
-    def doubt(self) -> str:
-        """Why the datasets may not be neighbours; empty without a doubt."""
-        return ""
-
-    @property
-    def floating_point_leak(self) -> FloatingPointLeak | None:
-        """The warning that a floating-point leak breaks the claim."""
-        return None
-
-    @property
-    def why_not_reproducible(self) -> str:
-        """Why the seed alone does not repeat the counts; empty if it does."""
-        return ""
 
     def to_dict(self) -> dict[str, Any]:
         flat: dict[str, Any] = SHOWN["to_dict"](self)
@@ -560,20 +539,10 @@ class AuditResult(ClaimResult):
         own, _, part = self.mechanism.partition(", output ")
         name = own if own.isidentifier() and code.where.endswith(f":{own}") else "mechanism"
         part = part.removeprefix("by ").replace("<lambda>", "output")
-        base, distance = (
-            (self.claim.base, self.claim.distance) if isinstance(self.claim, GroupClaim) else (self.claim, 1)
-        )
-        match base:
-            case PureDP(epsilon=0.0):  # such as that two versions are equal: any difference is a leak
-                return ""
-            case PureDP():
-                claim = f"{base.epsilon:g}"
-            case ApproxDP(bound_on="epsilon"):
-                claim = f"({base.epsilon:g}, {base.delta:g})"
-            case ApproxDP() | GaussianDP() | RenyiDP() | ZeroConcentratedDP():
-                claim = repr(base)
-            case _:  # a curve
-                claim = "claim"
+        base, distance = steps_of(self.claim)
+        if base == PureDP(0.0):  # such as that two versions are equal: any difference is a leak
+            return ""
+        claim = claim_in_call(base)
         relation = [f', adjacency="{named}"' for named, each in NAMED.items() if str(each) == self.pair.adjacency]
         more = (
             "".join(relation[:1])
@@ -591,8 +560,9 @@ class AuditResult(ClaimResult):
         pair = "another domain or more search_runs=" if self.searched else f"another pair{search}"
         excess, aim = self.min_detectable_excess, self.detect or largest_excess(self.directed_claim)
         # The excess falls with the root of the runs, as the standard errors of the frequencies do.
-        needed = self.runs * (excess / aim) ** 2
-        if self._shows_less or MOST_RUNS < needed < math.inf:
+        ratio = excess / aim
+        needed = self.runs * (ratio * ratio)  # not a power, which raises an error where this is infinite
+        if self._shows_less or (needed > MOST_RUNS and math.isfinite(excess)):
             remedy = f"use {pair}: on this one only an event that is too rare for these runs can show more;"
         else:
             remedy = f"use {'more' if math.isinf(excess) else f'about {rounded_up(needed, 2):,.0f}'} runs per dataset,"
@@ -628,7 +598,6 @@ class AuditResult(ClaimResult):
 
     @property
     def _excess_basis_in_words(self) -> str:
-        """The kind of violation that the minimum detectable excess is for."""
         if self.opposite is not None and self.excess_basis == "event":
             return "these events"
         return _BASES[self.excess_basis]
@@ -795,8 +764,7 @@ class SequentialResult(AuditResult):
 # Shares of alpha for the bins and for the net of plain events, if they are counted; the event test has the rest.
 _BIN_SHARE, _NET_SHARE = 0.1, 0.2
 _SMALLER_SHARE = 0.1  # of event and divergence test together, for the one that shows less in the pilot
-FINAL_SHARE = 0.5
-"""Share of alpha for the final test of a sequential audit; the bets have the rest."""
+FINAL_SHARE = 0.5  # share of alpha for the final test of a sequential audit; the bets have the rest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

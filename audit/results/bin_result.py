@@ -13,9 +13,8 @@ import numpy as np
 from ..claims.claim import Claim
 from ..errors import OptionError
 from ..events.events import Labels, Partition
-from ..inference.confidence_bands import Band, confidence_band
+from ..inference.confidence_bands import Band, checked_bins, confidence_band, renyi_lower
 from ..inference.ratio_intervals import Direction, MaximumInterval, RatioIntervals, maximum_interval, ratio_intervals
-from ..inference.renyi_lower_bound import renyi_lower
 from ..options import check_fields
 from ..printing import confidence, rounded_down, rounded_up, verdict_text
 
@@ -65,6 +64,7 @@ class BinCounts:
                 "count on each side for each of two bins or more.",
                 bins=len(self.names),
             )
+        checked_bins(self.count_x, self.count_y)
 
     @classmethod
     def of(cls, bins: Partition, on_x: Labels, on_y: Labels, alpha: float, *, asked: int | None = None) -> BinCounts:

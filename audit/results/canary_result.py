@@ -10,20 +10,19 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from ..claims.claim import ApproxDP, PureDP
 from ..errors import OptionError
 from ..guesses.canary_guesses import CanaryGuesses, CanaryTest, Guess
 from ..guesses.guess_bets import most_telling
 from ..inference.multiplicity import ErrorBudget
 from ..options import is_whole
 from ..printing import confidence as confidence_words
-from ..printing import rounded_up, shorten
+from ..printing import rounded_up
 from .audit_result import ClaimResult
-from .verdict import Verdict, bound_beside_claim, required_excess, untested_in_words
+from .verdict import Verdict, bound_beside_claim, claim_in_call, required_excess, untested_in_words
 
 # A small table of the scores for the figures of a report.
 
-_SHORT, _USUAL_ALPHA = 60, 0.05  # characters of a claim in a call, and the default of `plan_canaries`
+_USUAL_ALPHA = 0.05  # the default of `plan_canaries`
 _MOST_BINS = 64
 _EACH = 20  # canaries in a bin, about, where there are few
 _FAR = 3.0  # ranges between the outer deciles by which scores are drawn beyond them
@@ -65,18 +64,7 @@ class ScoreSketch:
 def score_sketch(
     scores: npt.NDArray[np.float64], included: npt.NDArray[np.bool_], *, guessed: int, said: Guess, middle: float | None
 ) -> ScoreSketch:
-    """Return the table of so many scores.
-
-    Parameters
-    ----------
-    scores, included : ndarray, shape (canaries,)
-        Finite scores.
-    guessed : int
-        The number of guesses that carry the verdict, made from the farthest score on.
-    said : {"both", "in", "out"}
-    middle : float, optional
-        From which the distance is measured; by default the median.
-    """
+    """Return the table of finite scores; those farthest from the middle, by default the median, were guessed."""
     ends, low, high = np.quantile(scores, [0.1, 0.9]), float(scores.min()), float(scores.max())
     room = _FAR * float(ends[1] / 2 - ends[0] / 2) * 2
     if room > 0.0:
@@ -157,16 +145,10 @@ class CanaryResult(ClaimResult):
         self._refuse_impossible(
             max_attainable_bound=self.max_attainable_bound >= 0.0,
             canaries=is_whole(self.canaries) and self.canaries > 0,
+            included=0 <= self.included <= self.canaries,
             tests=len(self.tests) > 0,
             deciding_test=isinstance(self.deciding_test, CanaryTest) and self.deciding_test in self.tests,
         )
-        if not 0 <= self.included <= self.canaries:
-            raise OptionError(
-                f"included={shorten(self.included)} of canaries={shorten(self.canaries)} is impossible in a result; "
-                "audit again.",
-                included=self.included,
-                canaries=self.canaries,
-            )
         spent = math.fsum(test.alpha for test in self.tests)
         self._refuse_impossible(alpha=spent <= self.alpha * (1.0 + 1e-9))  # rounding
 
@@ -224,13 +206,8 @@ class CanaryResult(ClaimResult):
 
     def _plan(self, needed: int) -> str:
         """What the needed canaries detect, and the call that plans other numbers."""
-        excess, claim, alpha = required_excess(self.claim, self.detect), repr(self.claim), f", alpha={self.alpha:g}"
-        match self.claim:
-            case PureDP():
-                claim = f"{self.claim.epsilon:g}"
-            case ApproxDP(bound_on="epsilon"):
-                claim = f"({self.claim.epsilon:g}, {self.claim.delta:g})"
-        call = f"claim={claim if len(claim) <= _SHORT else 'claim'}, detect={excess:.4g}"
+        excess, alpha = required_excess(self.claim, self.detect), f", alpha={self.alpha:g}"
+        call = f"claim={claim_in_call(self.claim)}, detect={excess:.4g}"
         of = "pairs" if self.inclusion == "fixed" else "canaries"
         options = call + alpha * (self.alpha != _USUAL_ALPHA)
         return f"{needed:,} {of} would detect an excess of {excess:.4g}; plan_canaries({options})"

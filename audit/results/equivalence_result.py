@@ -172,7 +172,9 @@ class EquivalenceResult(SampledResult):
     @property
     def event_in_words(self) -> str:
         """For example "output ≤ 1: 53,211 of 100,000 runs of the old version f, 50,003 of 100,000 runs of …"."""
-        return event_counts_in_words(self.event, self.counts, self.old, self.new)
+        counts = self.counts
+        on_old = f"{counts.count_x:,} of {counts.runs_x:,} runs of {self.old}"
+        return f"{self.event}: {on_old}, {counts.count_y:,} of {counts.runs_y:,} runs of {self.new}"
 
     @property
     def _way_out(self) -> str:
@@ -206,11 +208,3 @@ class EquivalenceResult(SampledResult):
 
     def to_dict(self) -> dict[str, Any]:
         return Result.to_dict(self) | {"event": self.event_in_words}
-
-
-def event_counts_in_words(event: Event, counts: Counts, old: str, new: str) -> str:
-    """Counts and runs of the event in both versions."""
-    return (
-        f"{event}: {counts.count_x:,} of {counts.runs_x:,} runs of {old}, {counts.count_y:,} of {counts.runs_y:,} runs "
-        f"of {new}"
-    )

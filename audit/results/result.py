@@ -178,7 +178,8 @@ class Result(ABC):
 
         def __getattr__(self, name: str) -> Any:
             known = [each for each in dir(type(self)) if not each.startswith("_")]
-            meant = self._question if name in _QUESTIONS else "bound" if name in _BOUNDS else None
+            bound = "bound" if "bound" in known else "confidence_interval"
+            meant = self._question if name in _QUESTIONS else bound if name in _BOUNDS else None
             meant = f"; did you mean {meant!r}?" if meant in known else did_you_mean(name, known)
             raise AttributeError(
                 f"{type(self).__name__!r} object has no attribute {name!r}{meant}", name=name, obj=self

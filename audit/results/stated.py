@@ -26,27 +26,7 @@ class Stated:
 def stated(mechanism: Any, claim: Any, adjacency: Any, claim_source: str) -> Stated:
     """What the caller states, completed by the mechanism's attributes `claim`, `claim_source` and `adjacency`.
 
-    Parameters
-    ----------
-    claim : Claim, float, (float, float), callable or None
-        As in `check`; the attribute may have the same forms.
-    adjacency : Adjacency, str or None
-        As in `check`.
-
-    Raises
-    ------
-    ClaimError
-        If neither states a claim, or it is not a claim.
-    OptionError
-        For an invalid adjacency or source.
-
-    Examples
-    --------
-    >>> from dpaudit import PureDP
-    >>> class Noisy:
-    ...     claim = PureDP(1.0)
-    >>> stated(Noisy(), None, None, "")
-    Stated(claim=PureDP(epsilon=1.0), source='the claim of Noisy', adjacency=None)
+    Raise a `ClaimError` if neither states a claim.
     """
     source, kind = checked("claim_source", claim_source), _name(mechanism)
     if claim is None:

@@ -9,6 +9,7 @@ Proof: docs/proofs/statements.md
 from __future__ import annotations
 
 import math
+import operator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import ClassVar
@@ -45,25 +46,17 @@ class Point:
 
     def __post_init__(self) -> None:
         check_fields(self)
-        if not self.lower <= self.upper:  # NaN fails
-            raise OptionError(
-                f"lower={self.lower!r} and upper={self.upper!r} are an empty interval; give its lower end first.",
-                lower=self.lower,
-                upper=self.upper,
-            )
-        if not (self.lower <= self.estimate <= self.upper or self.estimate != self.estimate):  # NaN
-            raise OptionError(
-                f"estimate={shorten(self.estimate)} lies outside its interval, lower={shorten(self.lower)} to "
-                f"upper={shorten(self.upper)}; "
-                "give NaN if there is none.",
-                estimate=self.estimate,
-            )
-        if not self.low <= self.high:
-            raise OptionError(
-                f"low={self.low!r} and high={self.high!r} allow nothing; give the smaller end first.",
-                low=self.low,
-                high=self.high,
-            )
+        is_inside = self.lower <= self.estimate <= self.upper or math.isnan(self.estimate)
+        interval = f"lower={shorten(self.lower)} to upper={shorten(self.upper)}"
+        for names, holds, said in (  # an interval with NaN is empty
+            (("lower", "upper"), self.lower <= self.upper, "are an empty interval; give its lower end first"),
+            (("estimate",), is_inside, f"lies outside its interval, {interval}; give NaN if there is none"),
+            (("low", "high"), self.low <= self.high, "allow nothing; give the smaller end first"),
+        ):
+            if not holds:
+                facts = {name: getattr(self, name) for name in names}
+                given = " and ".join(f"{name}={shorten(value)}" for name, value in facts.items())
+                raise OptionError(f"{given} {said}.", **facts)
 
     @property
     def is_outside(self) -> bool:
@@ -126,13 +119,14 @@ class Series:
     intervals: str
 
     def __post_init__(self) -> None:
-        n = len(self.x)
-        if n == 0 or any(len(part) != n for part in (self.estimate, self.lower, self.upper, self.stated)):
-            raise OptionError(f"a series of {n} places needs one number of each kind at each, and one place.", places=n)
-        if any(not before <= after for before, after in pairwise(self.x)):
-            raise OptionError("the places of a series are out of order; give them in increasing order.", places=n)
-        if any(not low <= high for low, high in zip(self.lower, self.upper, strict=True)):
-            raise OptionError("an interval of a series is empty; give its lower end first.", places=n)
+        n, numbers = len(self.x), (self.estimate, self.lower, self.upper, self.stated)
+        for holds, said in (
+            (n > 0 and all(len(part) == n for part in numbers), "needs one number of each kind at each, and one place"),
+            (all(before <= after for before, after in pairwise(self.x)), "has them out of order; give increasing ones"),
+            (all(map(operator.le, self.lower, self.upper)), "has an empty interval; give its lower end first"),
+        ):
+            if not holds:
+                raise OptionError(f"a series of {n} places {said}.", places=n)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

@@ -6,12 +6,13 @@ import enum
 import math
 from collections.abc import Sequence
 
-from ..claims.claim import Claim
+from ..claims.claim import ApproxDP, Claim, GroupClaim, PureDP
 from ..events.events import Event
 from ..health.findings import Finding
 from ..inference.event_test import Counts, Direction
 from ..printing import rounded_down
 
+_LONGEST = 60  # characters of a claim in a call
 _MOST_DIGITS = 12  # of a bound that exceeds the claim by little
 
 
@@ -82,18 +83,7 @@ def verdict_of(
     """REFUTED if and only if the bound exceeds the claim and no health check failed.
 
     INCONCLUSIVE without a detectable excess. The bound is found from below to 0.4% of its gap, so it may not exceed
-    the claim although the p-value equals alpha up to rounding.
-
-    Parameters
-    ----------
-    claim : Claim
-        In the direction tested.
-    bound : float
-        Lower bound on the claim's privacy parameter.
-    min_detectable_excess : float or None
-        Minimum detectable excess; a bound above the claim needs none.
-    requested : float or None
-        Excess that the audit has to detect; without one it is `largest_excess`.
+    the claim although the p-value equals alpha up to rounding. The claim is that in the direction tested.
     """
     if findings:
         return Verdict.INCONCLUSIVE
@@ -127,6 +117,21 @@ def untested_in_words(claim: Claim, min_detectable_excess: float, on: str = "") 
     least = "" if claim.parameter > 0.0 else f" (an audit must find {largest_excess(claim):g} above it)"
     found = f"no {claim.parameter_name} below {claim.parameter + min_detectable_excess:.3g} could have been found{on}"
     return f"{found}, against a claim of {claim.parameter:.4g}{least}"
+
+
+def steps_of(claim: Claim) -> tuple[Claim, int]:
+    """Return the claim for neighbours, and the distance for which it is made."""
+    return (claim.base, claim.distance) if isinstance(claim, GroupClaim) else (claim, 1)
+
+
+def claim_in_call(claim: Claim) -> str:
+    """Return a claim as a short argument of a call, such as "1"; a name in place of a long one."""
+    match claim:
+        case PureDP():
+            return f"{claim.epsilon:g}"
+        case ApproxDP(bound_on="epsilon"):
+            return f"({claim.epsilon:g}, {claim.delta:g})"
+    return repr(claim) if len(repr(claim)) <= _LONGEST else "claim"
 
 
 def bound_beside_claim(claim: Claim, bound: float) -> str:

@@ -15,17 +15,16 @@ from ..clock import now
 from ..datasets.contents import Kept
 from ..errors import MechanismError, StoreError
 from ..events.outputs import Outputs, are_equal, tally
-from ..events.records import HashCheck
+from ..events.plain_outputs import HashCheck
+from ..progress import UNWATCHED
 from .pickling import Parcel
 from .sampler import Sampler
 
 # Limits in bytes on the outputs held in memory, for outputs of megabytes.
 
-KEPT = 1 << 28
-"""Bytes of pilot outputs kept on each side; learning takes several times as much memory."""
+KEPT = 1 << 28  # bytes of pilot outputs kept on each side; learning takes several times as much memory
 
-BLOCK = 1 << 25
-"""Bytes of the outputs of a block."""
+BLOCK = 1 << 25  # bytes of the outputs of a block
 
 _HELD = 1 << 30  # bytes of outputs held together, where the number of runs is fixed
 _LEAST_RUNS = 32  # fewest runs on each side that must fit
@@ -124,22 +123,7 @@ class Memory(Protocol):
 
     def save(self) -> None: ...
 
-
-@dataclass(frozen=True, slots=True)
-class MemoryPart:
-    """A memory with its own prefix for keys, for runs that are not runs of the audit."""
-
-    memory: Memory
-    name: str
-
-    def recall(self, key: str) -> Any:
-        return self.memory.recall(f"{self.name}: {key}")
-
-    def keep(self, key: str, value: Any) -> Any:
-        return self.memory.keep(f"{self.name}: {key}", value)
-
-    def save(self) -> None:
-        self.memory.save()
+    def part(self, name: str) -> Memory: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +173,8 @@ class Plan:
 
     def only_to_draw(self) -> Plan:
         """Return the part of the plan that a worker needs: the same for all blocks."""
-        return Plan(self.sampler, self.x, self.y, self.seed, block=1, jobs=1, is_coupled=self.is_coupled)
+        sampler = replace(self.sampler, watched=UNWATCHED)
+        return Plan(sampler, self.x, self.y, self.seed, block=1, jobs=1, is_coupled=self.is_coupled)
 
     def for_runs(self, runs: int) -> Plan:
         """Return the plan with the block size of an audit of `runs` runs."""
@@ -221,13 +206,10 @@ class Plan:
 
     def generator(self, phase: Phase, side: Side, number: int) -> np.random.Generator:
         """Return the generator of one block, of numpy's `SeedSequence` with a spawn key; SFC64 is numpy's fastest."""
-        key = _PHASES.index(phase), SIDES.index(self._stream_of(side)), *_words(number, 1)
-        # What numpy makes of a seed and a spawn key, which takes longer to convert than to hash.
-        words = np.array([*_words(self.seed, 4), *key], np.uint32)
-        return np.random.Generator(np.random.SFC64(np.random.SeedSequence(words)))
+        key = _PHASES.index(phase), SIDES.index(self._stream_of(side)), number
+        return np.random.Generator(np.random.SFC64(np.random.SeedSequence(self.seed, spawn_key=key)))
 
     def _stream_of(self, side: Side) -> Side:
-        """Return the side whose seeds the blocks of a side have."""
         return "x" if self.is_coupled else side
 
     def repeats(self, side: Side, drawn: Outputs | None = None) -> bool:
@@ -237,13 +219,16 @@ class Plan:
         """
         if drawn is None:
             drawn = self.draw("pilot", side, 0, _REPEATED)
-        if self.sampler.is_block:
-            return are_equal(self.draw("pilot", side, 0, len(drawn)), drawn)
-        started, head = now(), min(len(drawn), _REPEATED)
-        if not are_equal(self.draw("pilot", side, 0, head), drawn[:head]):  # a loop begins as a longer one does
-            return False
-        is_slow = (now() - started) * len(drawn) > _REPEATING * head
-        return is_slow or head == len(drawn) or are_equal(self.draw("pilot", side, 0, len(drawn)), drawn)
+        is_block, most = self.sampler.is_block, len(drawn)  # a loop begins as a longer one does, a block may not
+        again = self.draw("pilot", side, 0, most) if is_block else self._first(side, most)
+        return are_equal(again, drawn[: len(again)])
+
+    def _first(self, side: Side, most: int) -> Outputs:
+        """Return the first runs on one dataset, of a slow mechanism only a few."""
+        started = now()
+        few = self.draw("pilot", side, 0, min(_REPEATED, most))
+        is_slow = (now() - started) * most > _REPEATING * len(few)
+        return few if is_slow or len(few) == most else self.draw("pilot", side, 0, most)
 
     def has_fixed_noise(self, first: Outputs) -> bool:
         """Whether calls with different generators give the same outputs, of which `first` is one and others differ.
@@ -292,7 +277,7 @@ class Plan:
             return
         kept = self.memory.recall(_HEADS)
         if kept is None:
-            heads = [self._head(side) for side in SIDES]
+            heads = [self._first(side, _MANY) for side in SIDES]
             is_kept = self._begins_with(heads) and all(map(_tells_noise, heads))
             self.memory.keep(_HEADS, heads if is_kept else [])
         elif not self._begins_with(kept):
@@ -302,13 +287,6 @@ class Plan:
         return all(
             are_equal(self.draw("pilot", side, 0, len(head)), head) for side, head in zip(SIDES, heads, strict=False)
         )
-
-    def _head(self, side: Side) -> Outputs:
-        """Return the first runs on one dataset, more of a fast mechanism than of a slow one."""
-        started = now()
-        few = self.draw("pilot", side, 0, _REPEATED)
-        is_slow = (now() - started) * _MANY > _REPEATING * _REPEATED
-        return few if is_slow else self.draw("pilot", side, 0, _MANY)
 
     def _has_changed(self) -> StoreError:
         return StoreError(
@@ -338,12 +316,6 @@ class Plan:
             raise MechanismError(
                 f"{error} (in {where}; dpaudit.results.{again} repeats it)", **error.facts, block=number, side=side
             ) from error.__cause__
-
-
-def _words(number: int, least: int) -> list[int]:
-    """Return the 32-bit words of a number, the lowest first, and zeros up to the `least` of them."""
-    count = max(least, -(-number.bit_length() // 32))
-    return [(number >> 32 * place) & 0xFFFFFFFF for place in range(count)]
 
 
 def _tells_noise(outputs: Outputs) -> bool:

@@ -7,37 +7,23 @@ Many blocks reveal randomness that the runs of one call share, and limit its eff
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 
 from ..datasets.description import refuse_iterator
+from ..errors import MechanismError
 from ..events.events import Counted, Event
 from ..events.named_parts import Dictionary
 from ..events.outputs import Outputs, Raised
-from ..events.records import Form
+from ..events.plain_outputs import Form
 from ..known_options import with_known_options
 from .block_plan import BLOCK, SIDES, Phase, Plan, Side, bytes_of_one, most_kept, refuse_too_much
 from .object_identity import identity_of_mechanism
-from .output_hashes import BLOCK_MARKS
 from .sampler import Call, Sampler, as_sampler
-from .tasks import (
-    PAIR_NUMBERS,
-    AnyTask,
-    BlockCounts,
-    CountBlocks,
-    CountPairs,
-    DrawBlocks,
-    Events,
-    LearnForm,
-    MainCounts,
-    PairCounts,
-    Shapes,
-)
+from .tasks import AnyTask, BlockCounts, CountBlocks, CountPairs, DrawBlocks, Events, MainCounts, PairCounts, Shapes
 from .workers import spread, workers_of
 
 _BLOCK_NUMBERS = 1 << 17  # most numbers in a block of a vectorised mechanism: a megabyte, the fastest of 2¹⁵ … 2¹⁷
@@ -90,12 +76,25 @@ def plan_blocks(
 
 
 def _form_of(plan: Plan, first: Outputs) -> Form:
-    """Return the form of the outputs, of which the first is given; a function of one run is called for records only."""
+    """Return the form of the outputs, of which the first is given: without names if they differ, or a run fails.
+
+    A function of one run is called for records only.
+    """
     may_be_named = plan.sampler.is_block or plan.sampler.call.part is not None
     if not (may_be_named or first.ndim == 2 or isinstance(first[0], tuple | Dictionary | Raised | None)):
         return Form()
-    ((_, form),) = _run(plan, [LearnForm(1 if plan.sampler.is_block else _FORM_RUNS)])
-    return form  # type: ignore[no-any-return]
+    found, runs = list[Form](), 1 if plan.sampler.is_block else _FORM_RUNS
+    for side, dataset in zip(SIDES, (plan.x, plan.y), strict=True):
+        try:
+            form = plan.sampler.form_on(dataset, runs, plan.generator("pilot", side, 0))
+        except MechanismError as error:
+            if "seconds" in error.facts:  # it hung, and may not do so again
+                raise
+            return Form()  # the pilot will say what fails
+        if form == Form():
+            return form
+        found += [] if form is None else [form]
+    return found[0].agreed(found[-1]) if found and found[0] == found[-1] else Form()
 
 
 @with_known_options()
@@ -154,32 +153,19 @@ def count_events(
         "x": _sizes(runs, plan.block),
         "y": _sizes(runs if runs_y is None else runs_y, plan.block),
     }
-    cut = {side: parts(each, sum(map(len, sizes.values())), plan.blocks_of_task) for side, each in sizes.items()}
+    n_blocks = sum(map(len, sizes.values()))
     tasks = [
         CountBlocks(side, event, partitions, shapes, others, first=first, sizes=part)
-        for pair in zip_longest(*([(side, *part) for part in cut[side]] for side in SIDES))  # in turns
-        for side, first, part in filter(None, pair)
+        for side in SIDES
+        for first, part in parts(sizes[side], n_blocks, plan.blocks_of_task)
     ]
-    n_events, n_cells = 1 + len(others), sum(partition.n_cells for partition in partitions)
-    blocks: dict[Side, list[Any]] = {side: [None] * len(sizes[side]) for side in SIDES}
-    cells = {side: np.zeros(n_cells, np.int64) for side in SIDES}
-    raised = {side: Counter[str]() for side in SIDES}
-    for task, (counted, in_cells, exceptions) in _run(plan, tasks):
-        blocks[task.side][task.first : task.first + len(counted)] = counted
-        cells[task.side] += in_cells
-        raised[task.side].update(dict(exceptions))
+    tasks.sort(key=lambda task: task.first)  # x and y in turns
+    found: dict[Side, dict[int, BlockCounts]] = {"x": {}, "y": {}}
+    for task, counted in _run(plan, tasks):
+        found[task.side][task.first] = BlockCounts.read(counted)
         if progress is not None:
             progress(sum(task.sizes))
-    on_x, on_y = (
-        BlockCounts.of(
-            np.array([numbers[:n_events] for numbers in blocks[side]], np.int64).reshape(-1, n_events),
-            sizes[side],
-            np.array([numbers[n_events:] for numbers in blocks[side]], np.uint64).reshape(-1, BLOCK_MARKS),
-            cells[side],
-            raised[side],
-        )
-        for side in SIDES
-    )
+    on_x, on_y = (BlockCounts.joined([part for _, part in sorted(found[side].items())]) for side in SIDES)
     return on_x, on_y
 
 
@@ -201,35 +187,15 @@ def count_pairs(
     the counts of the first event, or of the second if the first is None.
     """
     sizes = _sizes(runs, plan.block)
-    blocks: list[Any] = [None] * len(sizes)
-    cut = parts(sizes, len(sizes), plan.blocks_of_task)
     tasks = [
         CountPairs(events, rare, final, partitions, shapes, first=first_block + first, sizes=part)
-        for first, part in cut
+        for first, part in parts(sizes, len(sizes), plan.blocks_of_task)
     ]
-    raised = {side: Counter[str]() for side in SIDES}
-    n_cells = sum(partition.n_cells for partition in partitions)
-    counts, cells = np.zeros((2, len(final)), np.int64), np.zeros((2, n_cells), np.int64)
-    for task, (counted, on_x, on_y, final_counts, in_cells) in _run(plan, tasks):
-        start = task.first - first_block
-        blocks[start : start + len(counted)] = counted
-        for side, times in zip(SIDES, (on_x, on_y), strict=True):
-            raised[side].update(dict(times))
-        counts += final_counts
-        cells += in_cells
-    numbers = np.array([pairs for pairs, _ in blocks], np.int64).reshape(-1, PAIR_NUMBERS)
-    marks = np.array([marks for _, marks in blocks], np.uint64).reshape(-1, 2 * BLOCK_MARKS)
-    both, only_p, only_q, _ = np.hsplit(numbers[:, :4] if events[0] is not None else numbers[:, 4:8], 4)
-    count_x, count_y = both + only_p, both + only_q
-    if events[0] is None:
-        count_x, count_y = count_y, count_x
-    no_cells = np.zeros(0, np.int64)
-    return (
-        PairCounts.from_numbers(numbers.sum(axis=0).tolist()),
-        BlockCounts.of(count_x, sizes, marks[:, :BLOCK_MARKS], no_cells, raised["x"]),
-        BlockCounts.of(count_y, sizes, marks[:, BLOCK_MARKS:], no_cells, raised["y"]),
-        MainCounts((runs, runs), counts, cells),
-    )
+    in_order = sorted(_run(plan, tasks), key=lambda each: each[0].first)
+    numbers, on_x, on_y, totals, cells = zip(*(counted for _, counted in in_order), strict=True)
+    x, y = (BlockCounts.joined([*map(BlockCounts.read, side)]) for side in (on_x, on_y))
+    counted = MainCounts((runs, runs), np.sum(totals, axis=0), np.sum(cells, axis=0))
+    return PairCounts.from_numbers(np.sum(numbers, axis=0).tolist()), x, y, counted
 
 
 def draw_pilot(

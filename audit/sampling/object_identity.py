@@ -17,13 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import (
     BuiltinFunctionType,
-    CellType,
     CodeType,
     FunctionType,
     GetSetDescriptorType,
-    MappingProxyType,
     MemberDescriptorType,
-    MethodType,
     ModuleType,
 )
 from typing import Any, Final
@@ -32,8 +29,7 @@ import numpy as np
 import scipy
 
 from ..datasets.contents import without_padding
-from ..datasets.rows import is_graph, is_of_pandas, parts_of_graph, parts_of_pandas
-from ..events.named_parts import is_tensor, marks_of_tensor, numpy_of
+from ..events.kinds import Opened, kind_of, opened, shows_all
 from ..extras import installed
 
 # The provenance of the audited code: its location, the version of its package, and a fingerprint.
@@ -202,7 +198,7 @@ def cell_of(file: str) -> str | None:
 _OWN_NAME = __name__.partition(".")[0]
 _PLACES = tuple(Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 _PLAIN = (bool, int, float, complex, str, bytes)
-_DEPTH = 3  # nesting of lists up to which one repr is hashed, which is faster
+_DEPTH = 3  # nesting of collections up to which one repr is hashed, which is faster
 _SLOTS = (GetSetDescriptorType, MemberDescriptorType)
 _BEHAVIOUR = (FunctionType, staticmethod, classmethod, property)
 
@@ -302,31 +298,12 @@ class _Walk:
 
     def content(self, value: Any) -> None:
         match value:
-            case np.ndarray() if type(value) is np.ndarray and value.dtype != object:
-                self.put("array", str(value.dtype), str(value.shape))
-                for part in without_padding(value):
-                    self.put(np.ascontiguousarray(part).reshape(-1).view(np.uint8).data)
-            case np.ndarray() if type(value) is np.ndarray:
-                self.put("array", str(value.shape))
-                self.content(value.ravel().tolist())
-            case np.generic():
-                self.put("number", value.dtype.str, value.tobytes())
-            case list() | tuple() if _is_plain(value, _DEPTH):
+            case list() | tuple() | dict() if _is_plain(value, _DEPTH):
                 self.put("plain", repr(value))
-            case list() | tuple() if type(value) in (list, tuple):
-                self.each(type(value).__name__, value)
-            case MappingProxyType():
-                self.add(dict(value))
-            case dict() if type(value) is dict:
-                self.each("dict", [part for item in value.items() for part in item])
-            case set() | frozenset():
-                self.put(type(value).__name__, *sorted(self.apart(value)))
             case ModuleType():
                 self.module(value)
             case FunctionType():
                 self.function(value)
-            case MethodType():
-                self.each("method", [value.__func__, value.__self__])
             case BuiltinFunctionType():
                 self.put("builtin", str(value.__module__), value.__qualname__)
                 if not isinstance(value.__self__, ModuleType):
@@ -335,25 +312,27 @@ class _Walk:
                 self.kind(value)
             case CodeType():
                 self.put("code", words_of(value))
-            case CellType():
-                try:
-                    self.each("cell", [value.cell_contents])
-                except ValueError:
-                    self.put("empty cell")
-            case property():
-                self.each("property", [value.fget, value.fset, value.fdel])
-            case staticmethod() | classmethod():
-                self.each(type(value).__name__, [value.__func__])
-            case functools.cached_property():  # without its lock
-                self.each("cached property", [value.func])
-            case _ if is_tensor(value):  # equal tensors may have different pickles
-                self.each("tensor", [type(value).__name__, *marks_of_tensor(value), numpy_of(value)])
-            case _ if is_of_pandas(value):  # without its caches
-                self.each(f"pandas {type(value).__name__}", parts_of_pandas(value))
-            case _ if is_graph(value):
-                self.each(f"graph {type(value).__name__}", parts_of_graph(value))
+            case _ if shows_all(type(value), kind_of(value)):
+                self.put(type(value).__name__)
+                self.add_opened(opened(value))
+            case _ if kind_of(value) in ("set", "wrapper"):  # derived; a pickle lacks the parts, or their order varies
+                attributes = getattr(value, "__dict__", {})
+                self.each("derived", [type(value), {k: v for k, v in attributes.items() if k != "lock"}])
+                self.add_opened(opened(value))
             case _:
                 self.object(value)
+
+    def add_opened(self, found: Opened) -> None:
+        """Add what is in a value that holds nothing else."""
+        self.put(found.kind, repr(found.label))
+        if found.kind == "array":
+            for part in without_padding(found.parts):
+                self.put(np.ascontiguousarray(part).reshape(-1).view(np.uint8).data)
+        elif found.kind == "set":
+            self.put(*sorted(self._part((member,)) for member in found.parts))
+        else:
+            self.each("names", found.names)
+            self.each("parts", found.parts)
 
     def object(self, value: Any) -> None:
         """Add any other object, by the parts from which pickle would rebuild it."""
@@ -374,15 +353,6 @@ class _Walk:
         self.each("made", [function, arguments, state])
         self.each("items", [] if items is None else items)
         self.each("pairs", [] if pairs is None else [part for pair in pairs for part in pair])
-
-    def apart(self, values: Iterable[Any]) -> Iterator[str]:
-        """Yield a separate hash of each value, for collections without an order."""
-        for value in values:
-            walk = _Walk(self.own)
-            walk.add(value)
-            self.opaque |= walk.opaque
-            self.failed |= walk.failed
-            yield walk.hash.hexdigest()
 
     def is_foreign(self, name: str | None) -> bool:
         """Whether the contents of the module are identified by name and version alone."""
@@ -429,8 +399,10 @@ class _Walk:
 
 
 def _is_plain(value: Any, depth: int) -> bool:
-    """Whether `repr` covers the value completely: numbers, texts, and lists and tuples of these."""
+    """Whether `repr` covers the value completely: numbers, texts, and lists, tuples and dictionaries of these."""
     kind = type(value)
+    if kind is dict:
+        return depth > 0 and all(_is_plain(each, depth - 1) for item in value.items() for each in item)
     if kind is list or kind is tuple:
         return depth > 0 and all(_is_plain(each, depth - 1) for each in value)
     return value is None or kind in _PLAIN

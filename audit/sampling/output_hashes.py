@@ -18,18 +18,15 @@ from ..events.outputs import Outputs, is_vector, outcome_key, outcome_list, row_
 # A block keeps the smallest hashes of all its stretches. Two blocks with many common stretches nearly always have one
 # of the smallest hashes in common, wherever the stretch lies in each block.
 
-MARKS = 4
-"""Number of marks that a block keeps; a mark of 0 means none."""
+MARKS = 4  # number of marks that a block keeps; a mark of 0 means none
 
 _LONGEST, _SHORTEST, _LOOKED_AT = 128, 16, 1024
-N_LENGTHS = (_LONGEST // _SHORTEST).bit_length()
-"""Number of different lengths of stretches."""
+N_LENGTHS = (_LONGEST // _SHORTEST).bit_length()  # number of different lengths of stretches
 _ODD, _OTHER_ODD, _BASE = (np.uint64(number) for number in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0xD6E8FEB86659FD93))
 _HALF = np.uint64(32)
 
 
 def _powers(base: int) -> npt.NDArray[np.uint64]:
-    """Return the powers of a number from the 0th on, modulo 2⁶⁴."""
     return np.array([pow(base, power, 1 << 64) for power in range(_LOOKED_AT)], np.uint64)
 
 
@@ -101,11 +98,7 @@ def _codes_of_texts(texts: list[bytes]) -> npt.NDArray[np.uint64]:
     return mixed(np.fromiter(map(zlib.crc32, texts), np.uint64, len(texts)))
 
 
-BLOCK_MARKS = 2 + MARKS
-"""Number of marks of a block."""
-
-FINGERPRINTED = 256
-"""Outputs at the head of a block that are hashed, to recognise the block or its noise."""
+FINGERPRINTED = 256  # outputs at the head of a block that are hashed, to recognise the block or its noise
 
 
 def hashed_keys(outputs: Outputs) -> list[Any]:

@@ -60,8 +60,7 @@ FIRST = 32
 It is drawn in two blocks of 16, the fewest in which the health checks see that a call draws its noise once.
 """
 
-LEAST = 8
-"""Fewest runs of a later batch, unless fewer of the requested runs are left."""
+LEAST = 8  # fewest runs of a later batch, unless fewer of the requested runs are left
 
 _GROWTH = 1.06  # growth of the total from one interim analysis to the next
 _UNIT = 1e-15  # seconds; a store keeps integers

@@ -24,22 +24,20 @@ import numpy as np
 
 from ..clock import within
 from ..errors import AuditError, MechanismError, OptionError, described
+from ..events.kinds import column_of, is_column, is_table
 from ..events.named_parts import (
     Entries,
     Part,
     can_change,
-    column_of,
     columns_of_table,
     distinct,
-    is_column,
     is_one_memory,
-    is_table,
     label_text,
     parts_of,
     shown,
 )
 from ..events.outputs import Outputs, Raised, as_outputs, outcome_list, packed
-from ..events.records import PLAIN, Form, form_of, form_of_block, of_plain_parts, plain_output
+from ..events.plain_outputs import PLAIN, Form, form_of, form_of_block, of_plain_parts, plain_output
 from ..floating_point_errors import Answers, own_arithmetic, under, users_answers
 from ..options import checked
 from ..printing import shorten
@@ -74,16 +72,17 @@ def pick_from_run(output: Any, choice: OutputPart, name: str, *, is_block: bool 
     if callable(choice):
         return _called(choice, output, name, " (it is given the outputs of all runs together)" if is_block else "")
     choice = _place_of_vector(output, choice)
-    try:
-        if isinstance(choice, int):
-            return Part(*_at_place(output, choice, is_block))
+    tries = [choice]
+    if isinstance(choice, str):  # "output['a'][0]", as events print it
+        tries.append(re.sub(r"\[(['\"]?)(.*?)\1\]", r".\2", choice).removeprefix("output."))
+    for each in tries:
         try:
-            return Part(choice, _at_path(output, choice, is_block))
+            if isinstance(each, int):
+                return Part(*_at_place(output, each, is_block))
+            return Part(str(choice), _at_path(output, each, is_block))
         except _MISSING:
-            with_dots = re.sub(r"\[(['\"]?)(.*?)\1\]", r".\2", choice)  # "output['a'][0]", as events print it
-            return Part(choice, _at_path(output, with_dots.removeprefix("output."), is_block))
-    except _MISSING:
-        raise _absent(output, choice, name, is_block) from None
+            pass
+    raise _absent(output, choice, name, is_block)
 
 
 def pick_from_block(raw: Any, choice: OutputPart, name: str) -> Any:
@@ -147,13 +146,11 @@ def _named(value: Any, name: str, is_block: bool) -> Any:
 
 
 def _columns_of_table(table: Any) -> list[tuple[str, Any]]:
-    """Return the columns of a data frame with their names."""
     keys, columns = zip(*columns_of_table(table), strict=True)
     return list(zip(distinct(map(label_text, keys)), columns, strict=True))
 
 
 def _at_place(value: Any, place: int, is_block: bool) -> tuple[str, Any]:
-    """Return the part at a place, with its name."""
     if isinstance(value, Mapping):
         if place not in value:
             raise KeyError(place)

@@ -6,6 +6,7 @@ process. `owners` are objects in it that may be of the user's types.
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass, field, fields, replace
@@ -14,10 +15,8 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import MechanismError
 from ..events.events import ColumnCells, Counted, Event, Labels, Mask, Partition, Scored
 from ..events.outputs import Outputs, Raised
-from ..events.records import Form
 from ..events.scores import Reading, Score
 from ..inference.betting_test import JointCounts, PairedGuesses
 from ..inference.event_test import Counts
@@ -37,8 +36,8 @@ class BlockCounts:
     The shapes are (blocks,), but (blocks, 4) for `stretches` and (cells,) for `cells`. `fingerprints` are hashes of the
     first outputs of each block, `orders` are hashes of their order, and `stretches` are the smallest hashes of
     stretches, 0 for none; the last two are empty if not recorded. `cells` counts the outputs of all blocks in each cell
-    of every partition, one after the other; `raised` counts exceptions by type; `others` are the counts of other
-    events, shape (events, blocks).
+    of every partition, one after the other; `others` are the counts of other events, shape (events, blocks); `raised`
+    counts exceptions by type.
     """
 
     counts: np.ndarray[tuple[int], np.dtype[np.int64]]
@@ -47,32 +46,53 @@ class BlockCounts:
     cells: Labels = field(default_factory=lambda: np.zeros(0, np.int64))
     orders: np.ndarray[tuple[int], np.dtype[np.uint64]] = field(default_factory=lambda: np.zeros(0, np.uint64))
     stretches: Marks = field(default_factory=lambda: np.zeros((0, MARKS), np.uint64))
-    raised: Counter[str] = field(default_factory=Counter)
     others: Totals = field(default_factory=lambda: np.zeros((0, 0), np.int64))
+    raised: Counter[str] = field(default_factory=Counter)
 
     @classmethod
-    def of(cls, counts: Totals, sizes: Sequence[int], marks: Marks, cells: Labels, raised: Counter[str]) -> BlockCounts:
-        """Return the counts for counts of shape (blocks, events) and marks of shape (blocks, 6)."""
-        runs = np.array(sizes, np.int64)
-        return cls(counts[:, 0], runs, marks[:, 0], cells, marks[:, 1], marks[:, 2:], raised, counts[:, 1:].T)
+    def of(cls, plan: Plan, first: int, blocks: Sequence[Outputs], counts: Totals, cells: Labels) -> BlockCounts:
+        """Return the counts for successive blocks, the number of the first, and counts of shape (events, blocks)."""
+        marks = np.array([_marks(plan, number, block) for number, block in enumerate(blocks, start=first)], np.uint64)
+        sizes = np.array([len(block) for block in blocks], np.int64)
+        raised = sum(map(raised_in, blocks), Counter[str]())
+        return cls(counts[0], sizes, marks[:, 0], cells, marks[:, 1], marks[:, 2:], counts[1:], raised)
+
+    @classmethod
+    def joined(cls, parts: Sequence[BlockCounts]) -> BlockCounts:
+        """Return the blocks of all parts, one part after the other; the parts count the same events and cells."""
+        if len(parts) == 1:
+            return parts[0]
+
+        def end_to_end(name: str, axis: int = 0) -> Any:
+            return np.concatenate([getattr(part, name) for part in parts], axis=axis)
+
+        return cls(
+            counts=end_to_end("counts"),
+            sizes=end_to_end("sizes"),
+            fingerprints=end_to_end("fingerprints"),
+            cells=np.sum([part.cells for part in parts], axis=0),
+            orders=end_to_end("orders"),
+            stretches=end_to_end("stretches"),
+            others=end_to_end("others", axis=1),
+            raised=sum((part.raised for part in parts), Counter[str]()),
+        )
+
+    @classmethod
+    def read(cls, kept: Sequence[Any]) -> BlockCounts:
+        """Return the counts that `plain` returned as data."""
+        parts = dict(zip(cls.__slots__, kept, strict=True))
+        return cls(**parts | {"raised": Counter(dict(parts["raised"]))})
+
+    @property
+    def plain(self) -> list[Any]:
+        """The counts as data for a memory."""
+        *arrays, raised = (getattr(self, name) for name in self.__slots__)
+        return [*arrays, [*raised.items()]]
 
     @property
     def contents(self) -> bytes:
         """All counts that tests see, and hashes of the first outputs of each block, for the coins of these tests."""
         return b"".join(part.tobytes() for part in (self.counts, self.others, self.cells, self.fingerprints))
-
-    def followed_by(self, other: BlockCounts) -> BlockCounts:
-        """Return these blocks followed by the blocks of `other`."""
-        return BlockCounts(
-            np.concatenate([self.counts, other.counts]),
-            np.concatenate([self.sizes, other.sizes]),
-            np.concatenate([self.fingerprints, other.fingerprints]),
-            self.cells + other.cells,
-            np.concatenate([self.orders, other.orders]),
-            np.concatenate([self.stretches, other.stretches]),
-            self.raised + other.raised,
-            np.concatenate([self.others, other.others], axis=1) if len(self.others) else other.others,
-        )
 
 
 def no_blocks() -> BlockCounts:
@@ -173,10 +193,6 @@ def total_counts(x: BlockCounts, y: BlockCounts) -> Counts:
 
 Events = tuple[Event | None, Event | None]
 
-_FATES, _GUESSES = (tuple(each.name for each in fields(kind)) for kind in (JointCounts, PairedGuesses))
-PAIR_NUMBERS = 2 * len(_FATES) + len(_GUESSES) + 4
-"""Numbers in the counts of pairs."""
-
 
 @dataclass(frozen=True, slots=True)
 class PairCounts:
@@ -200,37 +216,35 @@ class PairCounts:
     @classmethod
     def of(cls, events: Events, rare: Events, x: Outputs, y: Outputs) -> PairCounts:
         """Count the pairs of outputs by which of them are in the events; None never occurs."""
-        return cls.from_numbers(pair_numbers(events, rare, Reading(x), Reading(y)))
+        return cls.from_numbers(_pair_numbers(*(_masks((*events, *rare), Reading(side)) for side in (x, y))))
 
     @classmethod
-    def from_numbers(cls, numbers: Sequence[int]) -> PairCounts:
-        """Return the counts for the `pair_numbers` of a block, or for the sums of those of several blocks."""
-        first, second = (JointCounts(**dict(zip(_FATES, part, strict=True))) for part in (numbers[:4], numbers[4:8]))
-        both = PairedGuesses(**dict(zip(_GUESSES, numbers[8:14], strict=True)))
-        runs = first.runs
+    def from_numbers(cls, numbers: Iterable[int]) -> PairCounts:
+        """Return the counts for the `_pair_numbers` of a block, or for the sums of those of several blocks."""
+        rest = iter(numbers)
+        first, second = (JointCounts(**{each.name: next(rest) for each in fields(JointCounts)}) for _ in range(2))
+        both = PairedGuesses(**{each.name: next(rest) for each in fields(PairedGuesses)})
         on_x, on_y = (
-            Counts(count_x=x, runs_x=runs, count_y=y, runs_y=runs) for x, y in (numbers[14:16], numbers[16:18])
+            Counts(count_x=next(rest), runs_x=first.runs, count_y=next(rest), runs_y=first.runs) for _ in range(2)
         )
         return cls(first, second, both, (on_x, on_y))
 
 
-def pair_numbers(events: Events, rare: Events, x: Reading, y: Reading) -> tuple[int, ...]:
-    """Return the counts of pairs of outputs as numbers, in the order of the attributes of `PairCounts`."""
-    (x_first, x_second, *rare_x), (y_first, y_second, *rare_y) = (
-        _masks(events if rare == (None, None) else (*events, *rare), side) for side in (x, y)
-    )
+def _pair_numbers(masks_x: Sequence[Mask], masks_y: Sequence[Mask]) -> tuple[int, ...]:
+    """Return the counts of pairs of outputs as numbers, in the order of the attributes of `PairCounts`.
+
+    The masks say of each output on a dataset whether it is in each of the events and rare events.
+    """
+    (x_first, x_second, *rare_x), (y_first, y_second, *rare_y) = masks_x, masks_y
     first, second = _fates(x_first, y_first), _fates(y_second, x_second)
-    guesses = _guesses(*_apart(x_first, x_second), *_apart(y_second, y_first), runs=len(x.outputs))
-    if not rare_x:
-        return *first, *second, *guesses, 0, 0, 0, 0
+    guesses = _guesses(*_apart(x_first, x_second), *_apart(y_second, y_first), runs=len(x_first))
     on_x, on_y = _apart(*rare_x), _apart(*rare_y)
     return *first, *second, *guesses, *(_times(side[event]) for event in (0, 1) for side in (on_x, on_y))
 
 
 def _apart(first: Mask, second: Mask) -> tuple[Mask, Mask]:
-    """Return each of two events without what they share, which is usually nothing."""
-    shared = first & second
-    return (first & ~shared, second & ~shared) if shared.any() else (first, second)
+    """Return each of two events without what they share."""
+    return first & ~second, second & ~first
 
 
 def _fates(on_p: Mask, on_q: Mask) -> tuple[int, ...]:
@@ -248,7 +262,6 @@ def _guesses(right_x: Mask, wrong_x: Mask, right_y: Mask, wrong_y: Mask, *, runs
 
 
 Shapes = dict[str, tuple[int, ...]] | None
-RaisedTimes = tuple[str, int]
 
 _TOGETHER = 1 << 16  # numbers from which blocks are counted: each count costs 20 µs for a column
 _MARKED_OF_MANY = 8  # one in eight blocks of a vectorised mechanism has its stretches hashed, which takes 30 µs
@@ -271,9 +284,18 @@ class _Blocks:
         return enumerate(self.sizes, start=self.first)
 
     @property
-    def span(self) -> str:
+    def counting(self) -> tuple[Event | Counted | None, ...]:
+        """What the outputs are counted in."""
+        return ()
+
+    @property
+    def owners(self) -> list[Any]:
+        return [value for each in self.counting for value in _listed_in(each)]
+
+    def _in_words(self, runs: str) -> str:
         n_blocks = len(self.sizes)
-        return f"block {self.first}" if n_blocks == 1 else f"blocks {self.first} to {self.first + n_blocks - 1}"
+        span = f"block {self.first}" if n_blocks == 1 else f"blocks {self.first} to {self.first + n_blocks - 1}"
+        return f"{span} of the {runs}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,11 +303,10 @@ class DrawBlocks(_Blocks):
     """Draws blocks of the pilot."""
 
     side: Side
-    owners: Sequence[Any] = field(default=(), init=False)
 
     @property
     def words(self) -> str:
-        return f"{self.span} of the pilot runs on {self.side}"
+        return self._in_words(f"pilot runs on {self.side}")
 
     @property
     def key(self) -> str:
@@ -296,42 +317,8 @@ class DrawBlocks(_Blocks):
 
 
 @dataclass(frozen=True, slots=True)
-class LearnForm:
-    """Draws runs on both datasets and returns the form that all outputs have; one without names where a run fails."""
-
-    size: int
-    owners: Sequence[Any] = field(default=(), init=False)
-
-    @property
-    def blocks(self) -> int:
-        return 2 * self.size
-
-    @property
-    def words(self) -> str:
-        return "the runs that show the form of the outputs"
-
-    @property
-    def key(self) -> str:
-        return self.words
-
-    def __call__(self, plan: Plan) -> Form:
-        found: list[Form] = []
-        for side, dataset in zip(SIDES, (plan.x, plan.y), strict=True):
-            try:
-                form = plan.sampler.form_on(dataset, self.size, plan.generator("pilot", side, 0))
-            except MechanismError as error:
-                if "seconds" in error.facts:  # it hung, and may not do so again
-                    raise
-                return Form()  # the pilot will say what fails
-            if form == Form():
-                return form
-            found += [] if form is None else [form]
-        return found[0].agreed(found[-1]) if found and found[0] == found[-1] else Form()
-
-
-@dataclass(frozen=True, slots=True)
 class CountBlocks(_Blocks):
-    """Counts main runs on one dataset: (counts of each event, marks) of each block, and cells and exceptions of all."""
+    """Counts main runs on one dataset; returns `BlockCounts` as data."""
 
     side: Side
     event: Event | None
@@ -340,35 +327,30 @@ class CountBlocks(_Blocks):
     others: tuple[Event, ...] = ()
 
     @property
-    def owners(self) -> Sequence[Any]:
-        return [value for each in (self.event, *self.others, *self.partitions) for value in listed_in(each)]
+    def counting(self) -> tuple[Event | Counted | None, ...]:
+        return (self.event, *self.others, *self.partitions)
 
     @property
     def words(self) -> str:
-        return f"{self.span} of the main runs on {self.side}"
+        return self._in_words(f"main runs on {self.side}")
 
     @property
     def key(self) -> str:
-        return f"{self.words}, {sum(self.sizes)} counted by {digest((self.event, self.others, self.partitions))}"
+        return f"{self.words}, {sum(self.sizes)} counted by {digest(self.counting)}"
 
-    def __call__(self, plan: Plan) -> tuple[list[tuple[int, ...]], Labels, list[RaisedTimes]]:
-        numbers: list[tuple[int, ...]] = []
-        raised: Counter[str] = Counter()
-        cells = np.zeros(sum(each.n_cells for each in self.partitions), np.int64)
+    def __call__(self, plan: Plan) -> list[Any]:
+        found = []
         for first, blocks in self._drawn_together(plan):
             reading = Reading(blocks[0] if len(blocks) == 1 else np.concatenate(blocks))
             starts = np.cumsum([0, *map(len, blocks[:-1])])
             masks = _masks((self.event, *self.others), reading)
-            counts = zip(*(np.add.reduceat(mask, starts, dtype=np.int64).tolist() for mask in masks), strict=True)
-            marks = (_marks(plan, number, block) for number, block in enumerate(blocks, start=first))
-            numbers += [(*in_events, *marked) for in_events, marked in zip(counts, marks, strict=True)]
-            cells += _cells(self.partitions, reading)
-            raised += raised_in(reading.outputs)
-        return numbers, cells, [*raised.items()]
+            counts = np.array([np.add.reduceat(mask, starts, dtype=np.int64) for mask in masks])
+            found.append(BlockCounts.of(plan, first, blocks, counts, _cells(self.partitions, reading)))
+        return BlockCounts.joined(found).plain
 
     def _drawn_together(self, plan: Plan) -> Iterator[tuple[int, list[Outputs]]]:
         """Yield successive blocks of one kind that have many numbers together, with the number of the first."""
-        shape = None if self.shapes is None else self.shapes[self.side]
+        shape = (self.shapes or {}).get(self.side)
         start, held, count = self.first, list[Outputs](), 0
         for number, size in self.numbered:
             outputs = plan.draw("main", self.side, number, size, shape)
@@ -384,12 +366,12 @@ class CountBlocks(_Blocks):
             yield start, held
 
 
-Pairs = tuple[tuple[int, ...], tuple[int, ...]]
-
-
 @dataclass(frozen=True, slots=True)
 class CountPairs(_Blocks):
-    """Counts pairs of main runs: (`pair_numbers`, marks) of each block, exceptions, and counts of `final` and cells."""
+    """Counts pairs of main runs; returns sums of `_pair_numbers`, `BlockCounts` on x and y, and `MainCounts`, as data.
+
+    The blocks have the counts of the first event, or of the second if the first is None.
+    """
 
     events: Events
     rare: Events
@@ -398,9 +380,8 @@ class CountPairs(_Blocks):
     shapes: Shapes
 
     @property
-    def owners(self) -> Sequence[Any]:
-        counting = (*self.events, *self.rare, *self.final, *self.partitions)
-        return [value for each in counting for value in listed_in(each)]
+    def counting(self) -> tuple[Event | Counted | None, ...]:
+        return (*self.events, *self.rare, *self.final, *self.partitions)
 
     @property
     def blocks(self) -> int:
@@ -408,37 +389,41 @@ class CountPairs(_Blocks):
 
     @property
     def words(self) -> str:
-        return f"{self.span} of the main runs"
+        return self._in_words("main runs")
 
     @property
     def key(self) -> str:
         counted_by = digest((self.events, self.rare, self.final, self.partitions))
         return f"{self.words}, {sum(self.sizes)} pairs counted by {counted_by}"
 
-    def __call__(self, plan: Plan) -> tuple[list[Pairs], list[RaisedTimes], list[RaisedTimes], Labels, Labels]:
-        counted = [self._count(plan, number, size) for number, size in self.numbered]
-        pairs, on_x, on_y, finals = zip(*counted, strict=True)
-        totals, cells = (np.sum([getattr(each, name) for each in finals], axis=0) for name in ("totals", "cells"))
-        return list(pairs), _added(on_x), _added(on_y), totals, cells
+    def __call__(self, plan: Plan) -> list[Any]:
+        numbers, on_x, on_y, finals = zip(*(self._count(plan, *each) for each in self.numbered), strict=True)
+        final = functools.reduce(MainCounts.followed_by, finals)
+        blocks = [BlockCounts.joined(side).plain for side in (on_x, on_y)]
+        return [np.sum(numbers, axis=0), *blocks, final.totals, final.cells]
 
-    def _count(self, plan: Plan, number: int, size: int) -> tuple[Pairs, Counter[str], Counter[str], MainCounts]:
-        shapes = {} if self.shapes is None else self.shapes
-        x, y = (plan.draw("main", side, number, size, shapes.get(side)) for side in SIDES)
-        reading_x, reading_y = Reading(x), Reading(y)
-        pairs = pair_numbers(self.events, self.rare, reading_x, reading_y)
-        marks = (*_marks(plan, number, x), *_marks(plan, number, y))
-        final = MainCounts.of(self.final, self.partitions, reading_x, reading_y)
-        return (pairs, marks), raised_in(x), raised_in(y), final
+    def _count(
+        self, plan: Plan, number: int, size: int
+    ) -> tuple[tuple[int, ...], BlockCounts, BlockCounts, MainCounts]:
+        shapes = self.shapes or {}
+        x, y = (Reading(plan.draw("main", side, number, size, shapes.get(side))) for side in SIDES)
+        masks_x, masks_y = (_masks((*self.events, *self.rare), side) for side in (x, y))
+        shown, no_cells = int(self.events[0] is None), np.zeros(0, np.int64)
+        on_x, on_y = (
+            BlockCounts.of(plan, number, [side.outputs], np.array([[_times(masks[shown])]]), no_cells)
+            for side, masks in ((x, masks_x), (y, masks_y))
+        )
+        return _pair_numbers(masks_x, masks_y), on_x, on_y, MainCounts.of(self.final, self.partitions, x, y)
 
 
-def listed_in(counting: Any) -> Sequence[Any]:
+def _listed_in(counting: Any) -> Sequence[Any]:
     """The outcomes that an event or a partition lists."""
     if isinstance(counting, ColumnCells):
         return [value for score in counting.scores for value in getattr(score, "outcomes", ())]
     return getattr(counting, "values", ())
 
 
-Task = DrawBlocks | LearnForm | CountBlocks | CountPairs
+Task = DrawBlocks | CountBlocks | CountPairs
 AnyTask = TypeVar("AnyTask", bound=Task)
 
 
@@ -448,10 +433,6 @@ def raised_in(outputs: Outputs) -> Counter[str]:
     if outputs.dtype == object:
         found.update(output.exception for output in outputs if isinstance(output, Raised))
     return found
-
-
-def _added(raised: Sequence[Counter[str]]) -> list[RaisedTimes]:
-    return [*sum(raised, Counter[str]()).items()]
 
 
 def _marks(plan: Plan, number: int, outputs: Outputs) -> tuple[int, ...]:

@@ -111,7 +111,6 @@ def _jobs(plan: Plan) -> int:
 
 
 def _results(plan: Plan, tasks: Sequence[Task], limit: float | None) -> Iterator[tuple[int, Any]]:
-    """Yield the number of each task with its result."""
     if _is_alone(plan):
         yield from _one_by_one(plan, list(enumerate(tasks)))
         return
@@ -262,7 +261,6 @@ def ctrl_c_waiting() -> Iterator[None]:
 
 
 def _backends(*names: str) -> tuple[Any, ...]:
-    """Return the backends of joblib with these names that exist on this machine."""
     import joblib
 
     return tuple(joblib.parallel.BACKENDS[name] for name in names if name in joblib.parallel.BACKENDS)

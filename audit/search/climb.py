@@ -15,7 +15,7 @@ from functools import partial
 from itertools import count, islice
 from typing import Final, Generic, TypeVar
 
-from .candidates import Candidate, Line, Looks, Pool
+from .candidates import Candidate, Line, Pool
 
 # The numbers of a line of pairs: which to visit, and where something is largest.
 #
@@ -23,12 +23,9 @@ from .candidates import Candidate, Line, Looks, Pool
 # section fills the range evenly, in turns with round numbers, and bisection refines the neighbourhood of
 # what is largest.
 
-MOST: Final = 1_152
-"""Most numbers of a line of a domain that are visited before bisection."""
-AROUND: Final = 3
-"""Places that are bisected, and groups of pairs that are varied."""
-DEPTH: Final = 5
-"""Bisections of places."""
+MOST: Final = 1_152  # most numbers of a line of a domain that are visited before bisection
+AROUND: Final = 3  # places that are bisected, and groups of pairs that are varied
+DEPTH: Final = 5  # bisections of places
 _POWERS, _ROUND = 8, 128  # powers of two, and most round numbers
 _GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 
@@ -106,13 +103,9 @@ def numbers_between(low: float, high: float) -> Iterator[float]:
     yield from evenly
 
 
-ROUNDING = 1e-9
-"""Relative difference of two sizes that counts as rounding."""
-MOST_FAILED = 200
-"""Pairs on which a mechanism fails, after which no other is tried if it runs on none."""
-KEPT = 0.97
-"""Share of the size of a pair that a simpler pair must have."""
-
+ROUNDING = 1e-9  # relative difference of two sizes that counts as rounding
+MOST_FAILED = 200  # pairs on which a mechanism fails, after which no other is tried if it runs on none
+KEPT = 0.97  # share of the size of a pair that a simpler pair must have
 _MOST_LINES = 8  # of a domain, and near a pair; so many turns without a new pair show that a domain is exhausted
 _NUMBERS_NEAR = 48  # of a line near a pair
 _MOVES = 12  # random pairs of a turn, and variations of each pair that is varied
@@ -132,48 +125,39 @@ Pair = TypeVar("Pair", bound=Sized)
 
 
 @dataclass(slots=True, kw_only=True)
-class Comparisons(ABC, Generic[Pair]):
-    """Comparisons of pairs, as many as a budget allows."""
-
-    most: int  # comparisons, in the units of the budget
-    pairs: int = 0
-    failed: int = 0
-    first_error: str = ""
-
-    @property
-    def tried(self) -> int:
-        """Pairs so far, failed ones included."""
-        return self.pairs + self.failed
-
-    @property
-    @abstractmethod
-    def used(self) -> int:
-        """What the comparisons so far took of the budget."""
-
-    def has_room(self, share: float) -> bool:
-        """Whether less than this share of the budget has been used, and not all pairs fail."""
-        return self.used < share * self.most and (self.pairs > 0 or self.failed < MOST_FAILED)
-
-    @abstractmethod
-    def compare(self, candidate: Candidate) -> Pair | None:
-        """Return the pair with its size; None if it cannot be compared."""
-
-
-@dataclass(slots=True)
-class Climb(Generic[Pair]):
-    """The largest pairs so far."""
+class Climb(ABC, Generic[Pair]):
+    """A search that compares as many pairs as a budget allows, of which it has `used` a part."""
 
     pool: Pool
-    comparisons: Comparisons[Pair]
+    most: int  # the budget
+    pairs: int = 0  # that were compared
+    failed: int = 0
+    first_error: str = ""
     largest: Pair | None = None  # the first of the largest size
     leaders: dict[Hashable, Pair] = field(default_factory=dict)  # the largest of each group of similar pairs
     is_exhausted: bool = False  # whether the source had no other pairs
     _swept: dict[Hashable, float] = field(default_factory=dict)  # the size from which lines were swept, by group
 
+    @property
+    @abstractmethod
+    def used(self) -> int: ...
+
+    @abstractmethod
+    def compare(self, candidate: Candidate) -> Pair | None:
+        """Return the pair with its size; None if it cannot be compared."""
+
+    @property
+    def tried(self) -> int:
+        return self.pairs + self.failed
+
+    def has_room(self, share: float) -> bool:
+        """Whether less than this share of the budget has been used, and not all pairs fail."""
+        return self.used < share * self.most and (self.pairs > 0 or self.failed < MOST_FAILED)
+
     def run(self) -> None:
         """Compare pairs until the budget is spent or no pairs are left; each stage gets an equal share."""
-        patterns = self.pool.patterns(self.comparisons.most, has_staircases=True)
-        whole = 1.0 - min(_FOR_SIMPLER, 2 * _SIMPLER / self.comparisons.most)
+        patterns = self.pool.patterns(self.most, has_staircases=True)
+        whole = 1.0 - min(_FOR_SIMPLER, 2 * _SIMPLER / self.most)
         stages: list[Callable[[float], object]] = [partial(self._compare, patterns), self._sweep_lines, self._turns]
         for number, stage in enumerate(stages, start=1):
             stage(whole * number / len(stages))
@@ -184,39 +168,38 @@ class Climb(Generic[Pair]):
         """Sweep the lines of the domain up to a share of the budget; each has an equal part of what is left of it."""
         lines = list(islice(self.pool.source.lines(), _MOST_LINES))
         for n_left, line in zip(range(len(lines), 0, -1), lines, strict=True):
-            used = self.comparisons.used / self.comparisons.most
+            used = self.used / self.most
             self._sweep(line, MOST, used + (share - used) / n_left)
 
     def _turns(self, share: float) -> None:
         """Sweep and vary the leaders of the largest groups, and the best of some random pairs, while there are new."""
         idle = 0
         while self._goes_on(share) and idle < _MOST_LINES:
-            before = self.comparisons.tried
+            before = self.tried
             order = sorted(self.leaders.values(), key=lambda pair: -pair.size)[:AROUND]
             drawn = self._compare(self.pool.drawn(_MOVES), share)
             for pair in [*order, *([drawn] if drawn is not None else [])]:
                 for line in self._lines_near(pair):
                     self._sweep(line, _NUMBERS_NEAR, share)
-                self._compare(self.pool.moves([pair.candidate], _MOVES), share, drifts=True)
-            idle = 0 if self.comparisons.tried > before else idle + 1
+                self._compare(self.pool.moves(pair.candidate, _MOVES), share, drifts=True)
+            idle = 0 if self.tried > before else idle + 1
 
     def simpler(self, pair: Pair, least: float) -> Pair:
         """Return the simplest pair of at least this size."""
-
-        most, looks = self.comparisons.tried + _SIMPLER, Looks(self.comparisons.most)
+        most = self.tried + _SIMPLER
 
         def accept(candidate: Candidate) -> Pair | None:
-            simpler = self.comparisons.compare(candidate)
+            simpler = self.compare(candidate)
             return simpler if simpler is not None and simpler.size >= least else None
 
-        def has_room(candidate: Candidate) -> bool:
-            return self.comparisons.has_room(1.0) and self.comparisons.tried < most and looks.has_room(candidate)
+        def has_room() -> bool:
+            return self.has_room(1.0) and self.tried < most
 
-        return self.pool.simplest(pair.candidate, accept, has_room) or pair
+        return self.pool.simplest(pair.candidate, accept, has_room, self.most) or pair
 
     def _goes_on(self, share: float) -> bool:
         is_unbounded = self.largest is not None and math.isinf(self.largest.size)
-        return self.comparisons.has_room(share) and not is_unbounded
+        return self.has_room(share) and not is_unbounded
 
     def _compare(self, candidates: Iterable[Candidate], share: float, *, drifts: bool = False) -> Pair | None:
         """Compare pairs up to a share of the budget; return the largest of them."""
@@ -230,7 +213,7 @@ class Climb(Generic[Pair]):
 
     def _compared(self, candidate: Candidate, *, drifts: bool = False) -> Pair | None:
         """Compare a pair; it leads its group if it is larger than the others, or, if it drifts, as large."""
-        found = self.comparisons.compare(candidate)
+        found = self.compare(candidate)
         if found is None:
             return None
         size, leader = found.size, self.leaders.get(candidate.group)
@@ -249,12 +232,12 @@ class Climb(Generic[Pair]):
             found = self._compared(candidate)
             return None if found is None else found.size
 
-        reserved = 2 * AROUND * DEPTH / self.comparisons.most
+        reserved = 2 * AROUND * DEPTH / self.most
         Places(line, size).sweep(most, lambda: self._goes_on(share - reserved))
 
     def _lines_near(self, pair: Pair) -> list[Line]:
         """Return lines near a pair: all of the first that is so large in its group, one at random of the others."""
-        lines = list(islice(self.pool.source.lines_near(pair.candidate), _MOST_LINES))
+        lines = [line.varied() for line in islice(self.pool.source.lines_near(pair.candidate), _MOST_LINES)]
         group, size = pair.candidate.group, pair.size
         if size > self._swept.get(group, -1.0) * (1.0 + ROUNDING):
             self._swept[group] = size

@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import count, islice, zip_longest
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
@@ -35,7 +34,6 @@ from ..procedures.check import audit_pair, continues, runs_or_setting, sampler_o
 from ..progress import Meter, told
 from ..random_streams import Stream, seed_of, sequence_of
 from ..replay.recorded_run import RecordedRun, Runner
-from ..replay.registered import registered_names
 from ..replay.replay_findings import visible_loss
 from ..replay.replay_result import paired_calls
 from ..replay.reruns import Reruns
@@ -49,8 +47,8 @@ from ..sampling.tasks import raised_in
 from ..settings import or_setting
 from ..store.sqlite_store import StorePart, check_store, opened
 from ..store.store_settings import claim_in_words, code_of
-from .candidates import Candidate, Looks, Pool, complexity, may_show_data, text_of_error
-from .climb import ROUNDING, Climb, Comparisons, Sized
+from .candidates import Candidate, Pool, complexity, may_show_data, text_of_error
+from .climb import ROUNDING, Climb, Sized
 from .not_finite import Enlarged, with_special_numbers
 from .pairs_for_domain import every_pair, pairs_of, relation_in
 from .row_pairs import Split
@@ -59,9 +57,8 @@ from .successive_halving import LEAST_SCORED, SURE, CoupledDraws, Judge, Trial, 
 if TYPE_CHECKING:
     from ..exact.exact_result import ExactResult
 
-# Pairs ranked by replays: one run on each dataset shows what the noise is given.
-#
-# Hundreds of pairs are ranked in the runs that a few take in a statistical search. The best then go on trial.
+# Pairs ranked by replays: one run on each dataset shows what the noise is given. Hundreds of pairs are ranked in the
+# runs that a few take in a statistical search. The best then go on trial.
 
 _SHARE, _MOST = 0.4, 4_000  # share of a search's runs for replays, and their number
 _EACH, _MOST_LEADERS = 150, 8  # runs for each pair that goes on trial, and the number of these
@@ -70,7 +67,7 @@ _LOOKED_AT = 5  # pairs on which it is tried whether the output shows the value 
 
 
 @dataclass(slots=True)
-class Replays(Comparisons[Sized]):
+class Replays(Climb[Sized]):
     """Replays of pairs, at most a number of runs."""
 
     runner: Runner
@@ -128,13 +125,9 @@ class Replays(Comparisons[Sized]):
 
 @dataclass(frozen=True, slots=True)
 class Guide:
-    """What the replays of a search found.
+    """What the replays of a search found."""
 
-    The leaders are the pairs of the largest visible loss, one of each group of similar pairs, as simple as that loss
-    allows; and a few usual patterns. They are None without replays.
-    """
-
-    leaders: tuple[Candidate, ...] | None = None
+    leaders: tuple[Candidate, ...] | None = None  # None without replays
     pairs: int = 0  # that were replayed
     executions: int = 0  # that this took
     remark: str = ""  # why the ranking says little
@@ -156,41 +149,41 @@ def _in_turn(*leaders: Iterable[Sized]) -> list[Sized]:
 
 
 def guided_by_replays(pool: Pool, sampler: Sampler, seed: int, budget: int, meter: Meter | None = None) -> Guide:
-    """Return the pairs that replays rank first, out of a pool, within a share of the runs of a search."""
+    """Return the pairs that replays rank first, out of a pool, within a share of the runs of a search.
+
+    They are those of the largest visible loss, one of each group of similar pairs, as simple as that loss allows; and a
+    few usual patterns.
+    """
     remedy = "the one that runs this search; search without guide=, or in another process."
     with only_recording(sampler.name, remedy):
-        most = min(int(_SHARE * budget), _MOST)
-        replays = Replays(Runner(sampler, registered_names(), seed, follows=False), meter, most=most)
-        climb = Climb(pool, replays)
-        with replays.runner.patching():
-            climb.run()
+        runner = Runner(sampler, seed, follows=False)
+        replays = Replays(runner, meter, pool=pool, most=min(int(_SHARE * budget), _MOST))
+        with runner.patching():
+            replays.run()
             if replays.failed and not replays.pairs:
                 raise MechanismError(
                     f"{sampler.name} failed on all of {replays.failed:,} replayed pairs; the first error: "
                     f"{replays.first_error}",
                     mechanism=sampler.name,
                 )
-            order = _in_turn(climb.leaders.values(), replays.on_one_path)
-            count = min(max((budget - replays.runner.runs) // _EACH, 2), _MOST_LEADERS)
+            order = _in_turn(replays.leaders.values(), replays.on_one_path)
+            count = min(max((budget - runner.runs) // _EACH, 2), _MOST_LEADERS)
             leaders: dict[Hashable, Candidate] = {}
             for pair in order[: count - count // _PATTERNS]:
-                simple = climb.simpler(pair, pair.size * (1.0 - ROUNDING)).candidate
+                simple = replays.simpler(pair, pair.size * (1.0 - ROUNDING)).candidate
                 chosen = pair.candidate if simple.key in leaders else simple  # different pairs on trial are worth more
                 leaders[chosen.key or id(chosen)] = replace(chosen, promise=pair.size)
     usual = filter(pool.is_possible, islice(pool.source.patterns(), _MOST_LEADERS))
     leaders |= {pattern.key or id(pattern): pattern for pattern in islice(usual, count // _PATTERNS)}
     remark = "" if replays.has_calls else "the replays recorded no noise, so they ranked pairs only by their outputs"
-    return Guide(tuple(leaders.values()), replays.pairs, replays.runner.runs, remark)
+    return Guide(tuple(leaders.values()), replays.pairs, runner.runs, remark)
 
 
-# A simpler pair that refutes the claim too: fewer rows, fewer different values, a smaller difference, rounder numbers.
+# A simpler pair that refutes the claim too: fewer rows, fewer different values, a smaller difference, rounder numbers
+# (MacIver & Donaldson 2020, Test-case reduction via test-case generation: insights from the Hypothesis reducer).
 #
 # The audit is that of the found pair, so that simplicity costs no power and no refutation. If it refutes, simpler pairs
 # go on trial with common random numbers, and the simplest one that an audit should refute is audited with fresh runs.
-#
-# References
-# ----------
-# MacIver & Donaldson (2020), Test-case reduction via test-case generation: insights from the Hypothesis reducer.
 
 _TRIES = 12  # trials of the largest length that the runs allow
 
@@ -218,14 +211,14 @@ class Simplification:
         def shape(pair: Candidate) -> tuple[Any, ...]:  # a pair with other digits alone is not simpler
             return complexity(pair.x, pair.y)[:3]
 
-        def has_room(candidate: Candidate) -> bool:
+        def has_room() -> bool:
             with self.judge.sampler.watched.drawing():  # Ctrl-C ends the call here, as if it were drawing
-                return looks.has_room(candidate) and self.judge.draws.executions + pilot <= self.most
+                return self.judge.draws.executions + pilot <= self.most
 
-        self._pilot, looks, least = pilot, Looks(self.most), shape(found)
-        smaller = [(size, one) for one in others if (size := shape(one)) < least and has_room(one)]
-        next(filter(self._accept, (one for _, one in sorted(smaller, key=itemgetter(0)))), None)
-        self.pool.simplest(self.shown[-1] if self.shown else found, self._accept, has_room)
+        self._pilot = pilot
+        smaller = sorted((pair for pair in others if shape(pair) < shape(found)), key=shape)
+        next((pair for pair in smaller if has_room() and self._accept(pair)), None)
+        self.pool.simplest(self.shown[-1] if self.shown else found, self._accept, has_room, self.most)
 
     def _accept(self, candidate: Candidate) -> Candidate | None:
         self.tried += 1
@@ -362,12 +355,8 @@ def find_worst_pair(
     seed : int or None
         Random seed, which fixes every number for any number of workers. ``check(mechanism, found.x, found.y, …)``
         audits the pair again with its own pilot. Give it another seed: with the same seed it draws the same main runs.
-    sequential : bool
+    sequential, output, distance : optional
         As in `check`, for the audit of the chosen pair.
-    output : str, int or callable, optional
-        As in `check`.
-    distance : float
-        Distance of the pairs, as in `check`.
     exact : bool or Budget
         As in `check`, on all pairs of a finite domain: `Values`, `Rows` of listed values, `Answers` of integers, or an
         iterable of pairs. With ``seconds=``, pairs are left out when the time is over; the result says how many.

@@ -17,6 +17,7 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -49,19 +50,19 @@ class Enlarged:
         way_out = (
             'without "beyond" in outside=' if isinstance(self.domain, Tables) else "with finite=True in the domain"
         )
-        numbers = {str(number) for number in self.numbers}
+        numbers, remarks = {str(number) for number in self.numbers}, []
         found, missed = _special([x, y]) & numbers, numbers - _special(tried) if numbers else numbers
-        by_pair = (
-            f"the pair has {_listed(found)}, which a search tries because it passes many clamps; if no dataset can "
-            f"have it, leave it out {way_out}"
-        )
-        by_budget = f"{_listed(missed)} not tried, as the search ended before; use more runs (search_runs=)"
-        left_out = self.left_out("the mechanism")
-        if left_out:
-            left_out += (
-                "; the exception shows that a row has it. Pass pairs with it to count the exception as an output"
+        if left_out := self.left_out("the mechanism"):
+            way_on = "the exception shows that a row has it. Pass pairs with it to count the exception as an output"
+            remarks.append(f"{left_out}; {way_on}")
+        if found and is_refuted:
+            remarks.append(
+                f"the pair has {_listed(found)}, which a search tries because it passes many clamps; if no dataset can "
+                f"have it, leave it out {way_out}"
             )
-        return tuple(filter(None, (left_out, by_pair if found and is_refuted else "", by_budget if missed else "")))
+        if missed:
+            remarks.append(f"{_listed(missed)} not tried, as the search ended before; use more runs (search_runs=)")
+        return tuple(remarks)
 
 
 def _special(datasets: list[Any]) -> set[str]:
@@ -80,13 +81,13 @@ def _listed(names: set[str]) -> str:
 
 
 def with_special_numbers(
-    domain: Any, apart: _Compared, run: Callable[[Any], BaseException | str | None], differ: _Compared
+    domain: Any, apart: _Compared, run: Callable[[Any], BaseException | str | None], differ: _Compared | None = None
 ) -> Enlarged:
     """Return the domain with NaN, infinity and negative zero, as far as the mechanism takes them and they may matter.
 
     `apart` is how far the outputs on two datasets are apart: 0 if they do not differ, below 1 if that may be chance.
     `run` returns the mechanism's exception on a dataset, or its name, if it raises in every run. `differ` is whether
-    any run has another output on the one than on the other.
+    any run has another output on the one than on the other; without noise it is `apart`.
     """
     is_open = isinstance(domain, Domain) and not getattr(domain, "finite", False)
     of_numbers = _of_numbers(domain) if is_open else None
@@ -99,7 +100,7 @@ def with_special_numbers(
     if isinstance(domain, Tables):
         if domain.form == "frame" and "missing" in domain.outside:
             del likened[next(iter(likened))]  # None is NaN in a column of numbers
-    elif not _clamps(low, high, build, apart, differ):
+    elif not _clamps(low, high, build, apart, differ or apart):
         likened = {}
     if low <= 0.0 <= high:
         likened[-0.0] = 0.0
@@ -126,7 +127,7 @@ def _clamps(low: float, high: float, build: Callable[[float], Any], apart: _Comp
     try:
         if apart(build(low), build(high)) > 0.0:
             return not any(apart(*pair) >= 1.0 for pair in beyond)
-        return bool(differ(build(low), build(low + width / 2))) and not any(differ(*pair) for pair in beyond)
+        return differ(build(low), build(low + width / 2)) > 0.0 and not any(differ(*pair) for pair in beyond)
     except AuditError:  # it refuses numbers beyond the range
         return False
 
@@ -134,28 +135,19 @@ def _clamps(low: float, high: float, build: Callable[[float], Any], apart: _Comp
 def _of_numbers(domain: Any) -> tuple[float, float, Callable[[float], Any], Callable[[tuple[float, ...]], Any]] | None:
     """Return the range of a domain of floating-point numbers, how to build a dataset of one of them, and the domain
     with special numbers; None for any other domain."""
-    if isinstance(domain, Tables):
-        ranges = [(column.low, column.high) for column in domain.columns_of_floats]
-        if not ranges or "beyond" not in domain.outside:
-            return None
-        low, high = (float(pick(ends)) for pick, ends in zip((min, max), zip(*ranges, strict=True), strict=True))
-        return low, high, lambda number: domain.build([domain.row_of(number)] * domain.most), domain.with_numbers
-    values = getattr(domain, "values", ())
-    if values:
-        if not isinstance(domain, (Rows, Values)) or {*map(type, values)} != {float} or not np.isfinite(values).all():
-            return None
-        return min(values), max(values), _builder(domain), lambda more: replace(domain, values=(*values, *more))
-    if not isinstance(domain, (Rows, Answers)) or domain.integer:
-        return None
-    low_ends, high_ends = domain.ranges if isinstance(domain, Rows) else ((domain.low,), (domain.high,))
-    return min(low_ends), max(high_ends), _builder(domain), domain.with_numbers
-
-
-def _builder(domain: Rows | Values | Answers) -> Callable[[float], Any]:
-    """Return how to build a dataset in which every number is the same."""
-    if isinstance(domain, Values):
-        return lambda number: number
-    if isinstance(domain, Answers):
-        return lambda number: domain.build(np.full(domain.n_answers or 1, number))
-    width = None if domain.values else len(domain.ranges[0])
-    return lambda number: domain.build([number if width is None else domain.row([number] * width)] * domain.most)
+    match domain:
+        case Tables(columns_of_floats=columns, most=most) if columns and "beyond" in domain.outside:
+            low, high = (float(pick(column.ends[end] for column in columns)) for end, pick in enumerate((min, max)))
+            return low, high, lambda number: domain.build([domain.row_of(number)] * most), domain.with_numbers
+        case Rows(values=values) | Values(values=values) if values:
+            if {*map(type, values)} != {float} or not np.isfinite(values).all():
+                return None
+            build = domain.build if isinstance(domain, Rows) else itemgetter(0)
+            most, larger = getattr(domain, "most", 1), lambda more: replace(domain, values=(*values, *more))
+            return min(values), max(values), lambda number: build([number] * most), larger
+        case Rows(integer=False, ranges=(lows, highs), most=most):
+            row = domain.row
+            return min(lows), max(highs), lambda n: domain.build([row([n] * len(lows))] * most), domain.with_numbers
+        case Answers(integer=False, n_answers=n):
+            return domain.low, domain.high, lambda number: domain.build(np.full(n or 1, number)), domain.with_numbers
+    return None

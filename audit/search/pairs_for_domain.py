@@ -34,8 +34,8 @@ from ..errors import AdjacencyError, AuditError, DatasetError, OptionError, desc
 from ..events.named_parts import printed
 from ..options import is_single
 from ..printing import shorten
-from .candidates import Candidate, Line, PairSource, chunks, show, varied, whole_distance
-from .row_pairs import DistinctRowPairs, RowPairs, SeveralTablePairs, Split, SplitPairs, TablePairs, UserPairs
+from .candidates import Candidate, Line, PairSource, chunks, show, whole_distance
+from .row_pairs import RowPairs, SeveralTablePairs, Split, SplitPairs, TablePairs, UserPairs
 
 # Pairs from the caller: a list of pairs, a function that generates pairs, listed values or a Hypothesis strategy.
 
@@ -52,6 +52,26 @@ class CallersPairs(PairSource):
 
     adjacency: Adjacency | None
     distance: float
+    listed: Callable[[], Iterator[Candidate]] = lambda: iter(())
+    generator: Callable[[np.random.Generator], Any] | None = None
+    numbers: Iterator[int] = field(default_factory=lambda: count(1), compare=False)  # of generated pairs
+
+    def patterns(self) -> Iterator[Candidate]:
+        return self.listed()
+
+    def random(self, rng: np.random.Generator) -> Iterator[Candidate]:
+        if self.generator is None:
+            return
+        for number in self.numbers:
+            try:
+                pair = self.generator(rng)
+            except Exception as error:
+                raise DatasetError(
+                    f"the generator of pairs raised {described(error)} on pair {number}; pass a function that "
+                    "takes a numpy.random.Generator and returns (x, y).",
+                    number=number,
+                ) from error
+            yield _given(pair, number, "generated pair")
 
     def simpler(self, candidate: Candidate) -> Iterator[Candidate]:
         if isinstance(self.adjacency, (AddRemove, Replace)):
@@ -76,7 +96,7 @@ def _simpler_rows(candidate: Candidate, steps: int, adjacency: AddRemove | Repla
     try:
         domain = Rows(tuple(values.values()), most=most, least=least, form=form or "frame", columns=columns)
         are_distinct = all(len(set(map(printed, each))) == len(each) for each in rows)
-        source = (DistinctRowPairs if are_distinct else RowPairs)(domain, steps, kind)
+        source = RowPairs(domain, steps, kind, distinct=are_distinct)
     except AuditError:  # rows of which a domain cannot be
         return
     codes = [(as_code(domain.build(each)), as_code(dataset)) for each, dataset in zip(rows, pair, strict=True)]
@@ -93,38 +113,6 @@ def _divided(rows: list[Any], others: list[Any]) -> tuple[list[Any], list[Any]]:
         (found if left[printed(row)] > 0 else missed).append(row)
         left[printed(row)] -= 1
     return found, missed
-
-
-@dataclass(frozen=True, slots=True)
-class GivenPairs(CallersPairs):
-    """Pairs from an iterable."""
-
-    pairs: Iterable[Any]
-    name: str = "pair"
-
-    def patterns(self) -> Iterator[Candidate]:
-        return (_given(pair, number, self.name) for number, pair in enumerate(self.pairs, start=1))
-
-
-@dataclass(frozen=True, slots=True)
-class GeneratedPairs(CallersPairs):
-    """Pairs from a function of a random generator."""
-
-    generator: Callable[[np.random.Generator], Any]
-    numbers: Iterator[int] = field(default_factory=lambda: count(1), compare=False)
-
-    def random(self, rng: np.random.Generator) -> Iterator[Candidate]:
-        return (_given(self._make(rng, number), number, "generated pair") for number in self.numbers)
-
-    def _make(self, rng: np.random.Generator, number: int) -> Any:
-        try:
-            return self.generator(rng)
-        except Exception as error:
-            raise DatasetError(
-                f"the generator of pairs raised {described(error)} on pair {number}; pass a function that "
-                "takes a numpy.random.Generator and returns (x, y).",
-                number=number,
-            ) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,26 +145,24 @@ class ListedPairs(PairSource):
         return bool(i != j)
 
 
-@dataclass(frozen=True, slots=True)
-class StrategyPairs(CallersPairs):
-    """Pairs drawn from a Hypothesis strategy, or neighbours made from drawn datasets."""
+def _of_strategy(strategy: Any, adjacency: Adjacency | None, distance: float, seed: int) -> Iterator[Candidate]:
+    """Yield pairs drawn from a Hypothesis strategy, or neighbours made from drawn datasets."""
+    drawn = examples(strategy, seed)
+    if all(isinstance(value, tuple) and len(value) == 2 for value in drawn):
+        yield from _of_iterable(drawn, "drawn pair")
+        return
+    if adjacency is None:
+        raise DatasetError(
+            "a strategy of datasets needs an adjacency to make pairs; pass adjacency=, or draw pairs (x, y)."
+        )
+    rng = np.random.default_rng(seed)
+    for number, (dataset, other) in enumerate(pairwise([*drawn, drawn[0]]), start=1):
+        for y in neighbours_of(dataset, other, adjacency, distance, rng):
+            yield Candidate(f"drawn dataset {number} and a neighbour", dataset, y)
 
-    strategy: Any
-    seed: int
 
-    def patterns(self) -> Iterator[Candidate]:
-        drawn = examples(self.strategy, self.seed)
-        if all(isinstance(value, tuple) and len(value) == 2 for value in drawn):
-            yield from GivenPairs(self.adjacency, self.distance, drawn, "drawn pair").patterns()
-            return
-        if self.adjacency is None:
-            raise DatasetError(
-                "a strategy of datasets needs an adjacency to make pairs; pass adjacency=, or draw pairs (x, y)."
-            )
-        rng = np.random.default_rng(self.seed)
-        for number, (dataset, other) in enumerate(pairwise([*drawn, drawn[0]]), start=1):
-            for y in neighbours_of(dataset, other, self.adjacency, self.distance, rng):
-                yield Candidate(f"drawn dataset {number} and a neighbour", dataset, y)
+def _of_iterable(pairs: Iterable[Any], name: str = "pair") -> Iterator[Candidate]:
+    return (_given(pair, number, name) for number, pair in enumerate(pairs, start=1))
 
 
 def _given(pair: Any, number: int, name: str) -> Candidate:
@@ -227,19 +213,16 @@ def neighbours_of(
     match adjacency:
         case AddRemove():
             yield from _without(dataset, None, whole_distance(distance, "rows"), rng)
-        case ZeroOut():
-            nulls = list(map(adjacency.row_like, _rows(dataset) or []))
-            yield from _with_rows_of(dataset, nulls, whole_distance(distance, "rows"), rng)
         case Replace():
-            yield from _with_rows_of(dataset, other, whole_distance(distance, "rows"), rng)
+            nulls = list(map(adjacency.row_like, _rows(dataset) or [])) if isinstance(adjacency, ZeroOut) else None
+            yield from _with_rows_of(dataset, other if nulls is None else nulls, whole_distance(distance, "rows"), rng)
         case UserLevel(user=str() | int() as user, changed_rows=None):
             yield from _without(dataset, user, whole_distance(distance, "users"), rng)
         case Within():
             yield from _towards(dataset, other, adjacency, distance)
-        case EdgeNeighbours():
-            yield from _smaller_graph(dataset, "edges", whole_distance(distance, "edges"), rng)
-        case NodeNeighbours():
-            yield from _smaller_graph(dataset, "nodes", whole_distance(distance, "nodes"), rng)
+        case EdgeNeighbours() | NodeNeighbours():
+            parts = "edges" if isinstance(adjacency, EdgeNeighbours) else "nodes"
+            yield from _smaller_graph(dataset, parts, whole_distance(distance, parts), rng)
     yield other  # any adjacency may allow the next drawn dataset
 
 
@@ -256,13 +239,11 @@ def _rows(dataset: Any) -> list[Any] | None:
 
 def _without(dataset: Any, user: str | int | None, count: int, rng: np.random.Generator) -> Iterator[Any]:
     """Remove some users with their rows, or some rows."""
-    rows = _rows(dataset)
-    owners = list(range(len(rows or ()))) if user is None else [row[user] for row in rows or ()]
+    owners = [place if user is None else row[user] for place, row in enumerate(_rows(dataset) or ())]
     users = list(dict.fromkeys(owners))
-    if rows is None or len(users) < count:
-        return
-    gone = {users[i] for i in rng.permutation(len(users))[:count].tolist()}
-    yield _at(dataset, [place for place, owner in enumerate(owners) if owner not in gone])
+    if len(users) >= count:
+        gone = {users[i] for i in rng.permutation(len(users))[:count].tolist()}
+        yield _at(dataset, [place for place, owner in enumerate(owners) if owner not in gone])
 
 
 def _at(dataset: Any, places: list[int]) -> Any:
@@ -277,16 +258,13 @@ def _at(dataset: Any, places: list[int]) -> Any:
 
 
 def _with_rows_of(dataset: Any, other: Any, count: int, rng: np.random.Generator) -> Iterator[Any]:
-    rows, others = _rows(dataset), _rows(other)
-    if rows is None or others is None or min(len(rows), len(others)) < count:
+    rows, others = _rows(dataset) or [], _rows(other) or []
+    if min(len(rows), len(others)) < count or is_frame(dataset) or columns_by_name(dataset) is not None:
         return
-    if is_frame(dataset) or columns_by_name(dataset) is not None:
-        return
-    changed = list(rows)
     places, new = (rng.permutation(len(part))[:count].tolist() for part in (rows, others))
     for place, row in zip(places, new, strict=True):
-        changed[place] = others[row]
-    yield np.array(changed) if isinstance(dataset, np.ndarray) else type(dataset)(changed)
+        rows[place] = others[row]
+    yield np.array(rows) if isinstance(dataset, np.ndarray) else type(dataset)(rows)
 
 
 def _smaller_graph(dataset: Any, parts: str, count: int, rng: np.random.Generator) -> Iterator[Any]:
@@ -398,15 +376,12 @@ class AnswerPairs(PairSource):
 
     def _staircases(self) -> dict[str, Floats]:
         """Signs that up to a quarter of the answers, the first or the last ones, do not share with all others."""
-        found = {}
+        found: dict[str, Floats] = {}
         for few in range(1, self._n // 4 + 1):
             step = np.where(np.arange(self._n) < self._n - few, 1.0, -1.0)
-            last = f"the last {few}" if few > 1 else "the last answer"
-            found[f"all answers rise but {last}"] = step
-            found[f"all answers fall but {last}"] = -step
-            if few > 1:  # one answer against the others is among the signs already
-                found[f"all answers rise but the first {few}"] = step[::-1]
-                found[f"all answers fall but the first {few}"] = -step[::-1]
+            ends = {f"the last {few}": step, f"the first {few}": step[::-1]} if few > 1 else {"the last answer": step}
+            for end, rising in ends.items():  # the first answer against the others is among the signs already
+                found |= {f"all answers rise but {end}": rising, f"all answers fall but {end}": -rising}
         return found
 
     def lines(self) -> Iterator[Line]:
@@ -419,12 +394,13 @@ class AnswerPairs(PairSource):
             return
         base, step = candidate.parts
         for place in range(self._n):
-            yield Line(self.domain.low, self.domain.high, partial(self._with_level, candidate, base, step, place))
+            at = partial(self._with_level, candidate.label, base, step, place)
+            yield Line(self.domain.low, self.domain.high, at)
 
-    def _with_level(self, candidate: Candidate, base: Floats, step: Floats, place: int, level: float) -> Candidate:
+    def _with_level(self, label: str, base: Floats, step: Floats, place: int, level: float) -> Candidate:
         levels = base.copy()
         levels[place] = level
-        return self._candidate(varied(candidate), levels, step)
+        return self._candidate(label, levels, step)
 
     def _at_level(self, name: str, sign: Floats, level: float) -> Candidate:
         return self._candidate(f"{name}, base at {level:g}", np.full(self._n, level), sign)
@@ -453,7 +429,7 @@ class AnswerPairs(PairSource):
             return
         base, step = candidate.parts
         while True:
-            yield self._candidate(varied(candidate), *self._move(base, step, rng))
+            yield self._candidate(candidate.label, *self._move(base.copy(), step.copy(), rng))
 
     def simpler(self, candidate: Candidate) -> Iterator[Candidate]:
         if candidate.parts is None:
@@ -469,35 +445,31 @@ class AnswerPairs(PairSource):
             yield self._candidate(candidate.label, simple, step)
         for place in range(self._n):
             for number in (0.0, self.domain.low, self.domain.high, np.rint(base[place]), np.round(base[place], 1)):
-                yield self._with_level(candidate, base, step, place, number)
+                yield self._with_level(candidate.label, base, step, place, number)
 
     def _move(self, base: Floats, step: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
-        """Return the base and the direction of the step of a variation."""
-        base, step, j = base.copy(), step.copy(), int(rng.integers(self._n))
-        size = float(np.abs(step).max())
-        rising, falling = step > 0, step < 0
-        middle = base + step / 2
+        """Return the base and the direction of the step of a variation, made in place."""
+        j, size, factor = int(rng.integers(self._n)), float(np.abs(step).max()), rng.choice([-1.0, -0.5, 0.5, 1.0])
         match rng.choice(["level", "far", "scale", "shift", "place", "flip", "drop", "cross", "turn"]):
-            case "flip" if step[j] and self._n > 1:
+            case "flip":
                 step[j] *= -1
-            case "drop" if self._n > 1 and (not step[j] or np.count_nonzero(step) > 1):
+            case "drop" if not step[j] or np.count_nonzero(step) > 1:
                 step[j] = 0.0 if step[j] else rng.choice([-size, size])
-            case "place" if self._n > 1:
+            case "place":
                 base[j] = rng.choice(self._levels())
-            case "level" if rising.any() and falling.any():
-                group = rising if rng.random() < 0.5 else falling
-                base[group] += rng.choice([-1.0, -0.5, 0.5, 1.0]) * size
-            case "far" if rising.any() and falling.any():
+            case "level":
+                base[(step > 0) == (rng.random() < 0.5)] += factor * size
+            case "far":
                 low, high = rng.uniform(self.domain.low, self.domain.high, 2)
-                base = np.where(rising, low, high)
-            case "scale" if np.ptp(base) > 0:
+                base = np.where(step > 0, low, high)
+            case "scale":
                 base = base.mean() + rng.choice([0.25, 0.5, 0.75, 1.5]) * (base - base.mean())
             case "cross":
-                base = np.full(self._n, middle.mean()) - step / 2
-            case "turn" if self._n > 1:
+                base = (base + step / 2).mean() - step / 2
+            case "turn":
                 base, step = base[::-1], step[::-1]
             case _:
-                base += rng.choice([-1.0, -0.5, 0.5, 1.0]) * (size if rng.random() < 0.5 else self.domain.width / 4)
+                base += factor * (size if rng.random() < 0.5 else self.domain.width / 4)
         return base, step
 
     def _candidate(self, label: str, levels: Floats, direction: Floats) -> Candidate:
@@ -636,13 +608,10 @@ class GraphPairs(PairSource):
 
     def _with_fewer_nodes(self, graph: Plain) -> Iterator[tuple[str, Plain]]:
         """Yield graphs with nodes removed, one for each degree of the first node."""
-        degrees = graph.degrees
+        degrees, nodes = graph.degrees, "a node" if self.steps == 1 else f"{self.steps} nodes"
         for degree in sorted({degrees[node] for node in graph.nodes}, reverse=True):
             chosen = sorted(graph.nodes, key=lambda node: (abs(degrees[node] - degree), node))[: self.steps]
-            yield (
-                f"y lacks {'a node' if self.steps == 1 else f'{self.steps} nodes'} of degree {degree}",
-                graph.without(chosen),
-            )
+            yield f"y lacks {nodes} of degree {degree}", graph.without(chosen)
 
     def random(self, rng: np.random.Generator) -> Iterator[Candidate]:
         least = 2 if self.kind == "edges" else self.steps
@@ -675,7 +644,7 @@ class GraphPairs(PairSource):
                     new = Plain(x.nodes | {i}, x.edges), Plain(y.nodes | {i}, y.edges)
                 case _:
                     continue
-            yield self._candidate(varied(candidate), *new)
+            yield self._candidate(candidate.label, *new)
 
     def simpler(self, candidate: Candidate) -> Iterator[Candidate]:
         """Yield pairs without some of the nodes or edges of both graphs, or of one, with nodes named from 0."""
@@ -718,7 +687,7 @@ class QueryPairs(PairSource):
         place, pair = candidate.parts
         for moved in self.data.moves(pair, rng):
             yield self._asked(place, moved)
-            yield replace(self._asked(self._drawn(rng), pair), label=varied(candidate))
+            yield self._asked(self._drawn(rng), pair)
 
     def lines(self) -> Iterator[Line]:
         """Yield the first line of the data with every query, then the second, and so on."""
@@ -780,11 +749,11 @@ def pairs_of(domain: Any, adjacency: Adjacency | None, distance: float, seed: in
         return _of_domain(domain, adjacency, distance)
     hypothesis = sys.modules.get("hypothesis.strategies")  # imported by everyone who has a strategy
     if hypothesis is not None and isinstance(domain, hypothesis.SearchStrategy):
-        return StrategyPairs(adjacency, distance, domain, seed)
+        return CallersPairs(adjacency, distance, partial(_of_strategy, domain, adjacency, distance, seed))
     if callable(domain) and not isinstance(domain, type):
-        return GeneratedPairs(adjacency, distance, domain)
+        return CallersPairs(adjacency, distance, generator=domain)
     if isinstance(domain, Iterable) and not isinstance(domain, (str, bytes, dict)) and not is_single(domain):
-        return GivenPairs(adjacency, distance, domain)
+        return CallersPairs(adjacency, distance, partial(_of_iterable, domain))
     raise OptionError(
         f"domain={shorten(domain)} describes no datasets; use Answers, Values, Rows, Tables or Graphs, a function of a "
         "random generator that makes a pair, an iterable of pairs, or a Hypothesis strategy.",
@@ -874,7 +843,8 @@ def every_pair(domain: Any, adjacency: Adjacency | None, distance: float) -> Ite
     DatasetError
         For a domain that cannot be listed.
     """
-    if isinstance(source := pairs_of(domain, adjacency, distance, 0), GivenPairs):
+    source = pairs_of(domain, adjacency, distance, 0)
+    if isinstance(source, CallersPairs) and isinstance(domain, Iterable):
         yield from ((pair.x, pair.y) for pair in source.patterns())
         return
     assert adjacency is None or isinstance(adjacency, Adjacency)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -18,10 +18,10 @@ from ..datasets.tables import CategoricalColumn, NumericColumn, Tables
 from ..errors import AdjacencyError, DatasetError
 from ..events.outputs import outcome_key
 from ..printing import counted, shorten
-from .candidates import VARIATION, Candidate, Line, PairSource, chunks
+from .candidates import Candidate, Line, PairSource, chunks
 
 Row = Any
-_SIDES = ("only_x", "only_y", "common")
+_SIDES = ("common", "only_x", "only_y")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +47,8 @@ class Split:
 
 
 @dataclass(frozen=True, slots=True)
-class SplitPairs(PairSource, ABC):
-    """Pairs of collections of rows, each made from a `Split`."""
+class SplitPairs(PairSource):
+    """Pairs of collections of rows, each made from a `Split`; described by `words`."""
 
     domain: Rows | Tables
     steps: int
@@ -67,41 +67,35 @@ class SplitPairs(PairSource, ABC):
         """Yield the splits of the patterns."""
 
     @abstractmethod
-    def drawn(self, rng: np.random.Generator) -> Split:
-        """Return a random split."""
+    def drawn(self, rng: np.random.Generator) -> Split: ...
 
     @abstractmethod
-    def changed(self, split: Split, rng: np.random.Generator) -> Split:
-        """Return a random variation of a split."""
+    def changed(self, split: Split, rng: np.random.Generator) -> Split: ...
 
     @abstractmethod
-    def words(self, split: Split) -> str:
-        """Describe a pair."""
+    def words(self, split: Split) -> str: ...
 
     def patterns(self) -> Iterator[Candidate]:
-        return (self._candidate(split, self.words(split)) for split in self.splits())
+        return map(self.candidate, self.splits())
 
     def random(self, rng: np.random.Generator) -> Iterator[Candidate]:
         while True:
-            split = self.drawn(rng)
-            yield self._candidate(split, f"random pair: {self.words(split)}")
+            yield self.candidate(self.drawn(rng), "random pair: ")
 
     def moves(self, candidate: Candidate, rng: np.random.Generator) -> Iterator[Candidate]:
         while True:
-            split = self.changed(candidate.parts, rng)
-            yield self._candidate(split, f"{self.words(split)}{VARIATION}")
+            yield self.candidate(self.changed(candidate.parts, rng))
 
     def simpler(self, candidate: Candidate) -> Iterator[Candidate]:
-        for split in self._simpler(candidate.parts):
-            yield self._candidate(split, self.words(split))
+        return map(self.candidate, self.simpler_splits(candidate.parts))
 
-    def _simpler(self, split: Split) -> Iterator[Split]:
+    def simpler_splits(self, split: Split) -> Iterator[Split]:
         """Yield splits with equal rows, fewer rows, a smaller difference, and simpler rows: all equal ones, or one.
 
         Of equal rows it does not matter which are left out, so a few trials leave out many.
         """
         common, only_x, only_y = split.common, split.only_x, split.only_y
-        yield split.with_rows("common", ())
+        yield replace(split, common=())
         for row in (*self.usual(common[0]), *only_x, *only_y, common[0]) if common else ():
             yield split.with_rows("common", [row] * len(common))
         keys, left_out = [*map(_key, common)], set[tuple[Hashable, ...]]()
@@ -112,17 +106,14 @@ class SplitPairs(PairSource, ABC):
                 left_out.add(lost)
                 yield split.with_rows("common", common[: part.start] + common[part.stop :])
         for place in range(max(len(only_x), len(only_y))):
-            fewer = [rows[:place] + rows[place + 1 :] for rows in (only_x, only_y)]
-            yield split.with_rows("only_x", fewer[0])
-            yield split.with_rows("only_y", fewer[1])
-            yield replace(split, only_x=fewer[0], only_y=fewer[1])
+            fewer_x, fewer_y = (rows[:place] + rows[place + 1 :] for rows in (only_x, only_y))
+            yield replace(split, only_x=fewer_x)
+            yield replace(split, only_y=fewer_y)
+            yield replace(split, only_x=fewer_x, only_y=fewer_y)
         for key, row in {_key(row): row for row in (*only_x, *only_y, *common)}.items():
             for simple in self._simpler_rows(row, ()):
-                changed = split
-                for side in _SIDES:
-                    rows = (simple if _key(each) == key else each for each in getattr(split, side))
-                    changed = changed.with_rows(side, rows)
-                yield changed
+                sides = [tuple(simple if _key(each) == key else each for each in getattr(split, n)) for n in _SIDES]
+                yield Split(sides[0], sides[1], sides[2], split.is_last)
         for side, others in (("only_x", only_y), ("only_y", only_x), ("common", ())):
             rows = getattr(split, side)
             alike = {_key(row): place for place, row in reversed([*enumerate(rows)])}  # the first of equal rows
@@ -131,9 +122,9 @@ class SplitPairs(PairSource, ABC):
                 for simple in self._simpler_rows(row, others[place : place + 1]):
                     yield split.with_rows(side, (*rows[:place], simple, *rows[place + 1 :]))
 
+    @abstractmethod
     def usual(self, row: Row) -> tuple[Row, ...]:
         """Return the usual rows to put in the place of a row."""
-        return self.domain.corners()[:2]
 
     def _simpler_rows(self, row: Row, partner: tuple[Row, ...]) -> Iterator[Row]:
         """Yield rows that may be simpler, whole and cell by cell; the partner is the row that it replaces."""
@@ -160,13 +151,12 @@ class SplitPairs(PairSource, ABC):
     def lines_near(self, candidate: Candidate) -> Iterator[Line]:
         """Yield a line for each number of each different row, those that only one dataset contains first."""
         split: Split = candidate.parts
-        for side in _SIDES if not self.domain.values else ():
+        for side in ("only_x", "only_y", "common") if not self.domain.values else ():
             rows = getattr(split, side)
             for row in dict.fromkeys(row for row in rows if not self._is_null(row)):
                 for place, (low, high) in enumerate(zip(*self.domain.ranges, strict=True)):
-                    if place == self.owner:
-                        continue
-                    yield Line(low, high, partial(self._with_part, split, side, rows.index(row), place))
+                    if place != self.owner:
+                        yield Line(low, high, partial(self._with_part, split, side, rows.index(row), place))
 
     def _with_part(self, split: Split, side: str, index: int, place: int, number: float) -> Candidate:
         """Return the pair with another number in one column of one row."""
@@ -174,20 +164,20 @@ class SplitPairs(PairSource, ABC):
         parts = list(rows[index]) if isinstance(rows[index], tuple) else [rows[index]]
         parts[place] = number
         rows[index] = self.domain.row(parts)
-        changed = split.with_rows(side, rows)
-        return self._candidate(changed, f"{self.words(changed)}{VARIATION}")
+        return self.candidate(split.with_rows(side, rows))
 
     def is_allowed(self, candidate: Candidate) -> bool:
-        sizes = [len(rows) for rows in candidate.parts.ends]
+        return self.allows(candidate.parts)
+
+    def allows(self, split: Split) -> bool:
+        sizes = [len(rows) for rows in split.ends]
         return self.domain.least <= min(sizes) and max(sizes) <= self.domain.most
 
-    def _candidate(self, split: Split, label: str) -> Candidate:
+    def candidate(self, split: Split, kind: str = "") -> Candidate:
         x, y = (self.domain.build(rows) for rows in split.ends)
-        alone = frozenset([len(split.only_x), len(split.only_y)])
-        in_x, in_y = (tuple(map(_key, rows)) for rows in split.ends)
-        return Candidate(
-            label, x, y, split, (in_x, in_y), (alone, min(len(split.common), 1)), float(sum(map(len, split.ends)))
-        )
+        group = frozenset([len(split.only_x), len(split.only_y)]), min(len(split.common), 1)
+        ends = tuple(tuple(map(_key, rows)) for rows in split.ends)
+        return Candidate(f"{kind}{self.words(split)}", x, y, split, ends, group, float(sum(map(len, split.ends))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +187,7 @@ class RowPairs(SplitPairs):
     kind: Literal["added", "replaced"]
     null: tuple[Row, ...] = ()  # the row that takes the place of others, if they are not replaced by any
     ordered: bool = False  # whether the order of rows is a part of the datasets
+    distinct: bool = False  # whether a dataset has each row once
 
     def __post_init__(self) -> None:
         if self.domain.most < self.steps:
@@ -215,8 +206,9 @@ class RowPairs(SplitPairs):
 
     def patterns(self) -> Iterator[Candidate]:
         for split in self.splits():
-            for place in (True, None) if self.ordered and len(split.common) > 1 else (split.is_last,):
-                yield self._candidate(replace(split, is_last=place), self.words(split))
+            yield self.candidate(split)
+            if self.ordered and len(split.common) > 1:
+                yield self.candidate(replace(split, is_last=None))
 
     def splits(self) -> Iterator[Split]:
         corners = self.domain.corners()
@@ -238,10 +230,8 @@ class RowPairs(SplitPairs):
         most = self.domain.most - self.steps
         changes = list(self._changes(self.domain.corners()))
         for size in dict.fromkeys((most, most - 1, most - 2, self._fewest)):
-            for n_low in range(1, size):
-                for change in changes:
-                    split = Split((low,) * n_low + (high,) * (size - n_low), *change)
-                    yield self._candidate(split, self.words(split))
+            for n_low, change in product(range(1, size), changes):
+                yield self.candidate(Split((low,) * n_low + (high,) * (size - n_low), *change))
 
     def lines(self) -> Iterator[Line]:
         if not self.domain.values:
@@ -255,8 +245,7 @@ class RowPairs(SplitPairs):
         parts[place] = number
         row = self.domain.row(parts)
         replaced = (*self.null, lowest)[:1] * self.steps if self.kind == "replaced" else ()
-        split = Split((lowest,) * self._fewest, (row,) * self.steps, replaced)
-        return self._candidate(split, self.words(split))
+        return self.candidate(Split((lowest,) * self._fewest, (row,) * self.steps, replaced))
 
     @property
     def _fewest(self) -> int:
@@ -265,14 +254,13 @@ class RowPairs(SplitPairs):
 
     def _changes(self, corners: tuple[Row, ...]) -> Iterator[tuple[tuple[Row, ...], tuple[Row, ...]]]:
         """Yield the rows that only x contains, and those that only y contains."""
-        k = self.steps
+        k, pairs = self.steps, combinations(corners, 2)
         if self.kind == "replaced":
-            pairs = product(corners, self.null) if self.null else combinations(corners, 2)
-            yield from (((a,) * k, (b,) * k) for a, b in pairs)
+            yield from (((a,) * k, (b,) * k) for a, b in (product(corners, self.null) if self.null else pairs))
             return
         yield from (((row,) * k, ()) for row in corners)
         if k > 1:
-            yield from (((a,) * (k // 2), (b,) * (k - k // 2)) for a, b in combinations(corners, 2))
+            yield from (((a,) * (k // 2), (b,) * (k - k // 2)) for a, b in pairs)
 
     def words(self, split: Split) -> str:
         if self.kind == "replaced":
@@ -328,17 +316,12 @@ class RowPairs(SplitPairs):
             alone[int(rng.integers(len(alone)))] = row
         return split.with_rows(side, alone)
 
-
-@dataclass(frozen=True, slots=True)
-class DistinctRowPairs(RowPairs):
-    """The same for listed rows of which a dataset has each once."""
-
     def usual(self, row: Row) -> tuple[Row, ...]:
-        return ()
+        return () if self.distinct else self.domain.corners()[:2]
 
-    def is_allowed(self, candidate: Candidate) -> bool:
-        is_distinct = all(len({*map(_key, rows)}) == len(rows) for rows in candidate.parts.ends)
-        return is_distinct and SplitPairs.is_allowed(self, candidate)
+    def allows(self, split: Split) -> bool:
+        is_distinct = all(len({*map(_key, rows)}) == len(rows) for rows in split.ends)
+        return (is_distinct or not self.distinct) and SplitPairs.allows(self, split)
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,7 +332,7 @@ class TablePairs(RowPairs):
 
     def cells(self, part: Any, place: int) -> Iterable[Any]:
         (low, *_), (high, *_) = (row[place:] for row in self.domain.usual)
-        is_number = isinstance(self.domain.columns[place][1], NumericColumn)
+        is_number = isinstance([*self.domain.columns.values()][place], NumericColumn)
         return [low, high, *(type(low)(number) for number in (0, 1) if is_number and low <= number <= high)]
 
     def splits(self) -> Iterator[Split]:
@@ -430,7 +413,7 @@ class UserPairs(SplitPairs):
             return list({self._owner(row): row[self._place] for row in self.domain.values}.values())
         ends: Any = [end[self._place] for end in self.domain.ranges] if isinstance(self.domain, Rows) else ()
         if isinstance(self.domain, Tables):
-            column = self.domain.columns[self._place][1]
+            column = [*self.domain.columns.values()][self._place]
             if isinstance(column, CategoricalColumn):
                 return column.values
             ends = column.ends
@@ -487,11 +470,8 @@ class UserPairs(SplitPairs):
         """Yield splits whose rows have many values: what joins equal rows of several users sees all of these."""
         most, size = self.domain.most, min(self._largest, self.domain.most // self.steps)
         alone = tuple(row for user in changed for row in self._different(user, size))
-        common = tuple(
-            row
-            for place, user in enumerate(others[: max(most - len(alone), 0)])
-            for row in self._different(user, size)[place % size :][:1]
-        )
+        rest = others[: max(most - len(alone), 0)]
+        common = tuple(self._different(user, size)[place % size] for place, user in enumerate(rest))
         for is_last in (False, True) if size > 1 and common else ():
             yield Split(common, alone, (), is_last)
 
@@ -500,12 +480,8 @@ class UserPairs(SplitPairs):
         if self.domain.values:
             rows = self._rows_of(user)
             return [rows[i % len(rows)] for i in range(size)]
-        low, high = self.domain.ranges
-        shares = np.linspace(0.0, 1.0, size)
-        return [
-            self._owned(self.domain.row([a + share * (b - a) for a, b in zip(low, high, strict=True)]), user)
-            for share in shares.tolist()
-        ]
+        low, high = (np.array(ends, dtype=np.float64) for ends in self.domain.ranges)
+        return [self._owned(self.domain.row(parts), user) for parts in np.linspace(low, high, size).tolist()]
 
     def _end(self, user: Any, end: int) -> Row:
         """Return a row of the user at the low end (0) or at the high end (1)."""
@@ -569,10 +545,10 @@ class UserPairs(SplitPairs):
             sides[count[self._owner(row)] > most].append(row)
         return tuple(sides[0]), tuple(sides[1])
 
-    def is_allowed(self, candidate: Candidate) -> bool:
-        ends = candidate.parts.ends
-        largest = max(max(Counter(map(self._owner, rows)).values(), default=0) for rows in ends)
-        return largest <= self._largest and SplitPairs.is_allowed(self, candidate)
+    def allows(self, split: Split) -> bool:
+        owned = (Counter(map(self._owner, rows)) for rows in split.ends)
+        largest = max(max(rows.values(), default=0) for rows in owned)
+        return largest <= self._largest and SplitPairs.allows(self, split)
 
     def changed(self, split: Split, rng: np.random.Generator) -> Split:
         side = str(rng.choice(["common", "only_x", "only_y"]))
@@ -648,7 +624,7 @@ class SeveralTablePairs(PairSource):
         first = next(iter(self.owned.values()))
         users, changed = first._users(), str(rng.choice([*self.owned]))
         chosen = rng.choice(len(users), min(len(users), first.steps + int(rng.integers(3))), replace=False).tolist()
-        sides = ["common" if i >= first.steps else _SIDES[int(rng.integers(2))] for i in range(len(chosen))]
+        sides = ["common" if i >= first.steps else _SIDES[1 + int(rng.integers(2))] for i in range(len(chosen))]
         parts: Splits = {}
         for name, source in self.owned.items():
             split = Split()
@@ -665,11 +641,11 @@ class SeveralTablePairs(PairSource):
     def moves(self, candidate: Candidate, rng: np.random.Generator) -> Iterator[Candidate]:
         while True:
             name = [*self.sources][int(rng.integers(len(self.sources)))]
-            yield self._with(candidate.parts, name, self.sources[name].changed(candidate.parts[name], rng))
+            yield self._candidate({**candidate.parts, name: self.sources[name].changed(candidate.parts[name], rng)})
 
     def simpler(self, candidate: Candidate) -> Iterator[Candidate]:
         for name, source in self.sources.items():
-            for split in source._simpler(candidate.parts[name]):
+            for split in source.simpler_splits(candidate.parts[name]):
                 yield self._candidate({**candidate.parts, name: split})
 
     def lines(self) -> Iterator[Line]:
@@ -679,40 +655,30 @@ class SeveralTablePairs(PairSource):
     def lines_near(self, candidate: Candidate) -> Iterator[Line]:
         parts = candidate.parts
         for name in sorted(parts, key=lambda each: not (parts[each].only_x or parts[each].only_y)):
-            for line in self.sources[name].lines_near(_of_split(parts[name])):
+            for line in self.sources[name].lines_near(Candidate("", None, None, parts[name])):
                 yield self._beside(parts, name, line)
 
     def _beside(self, parts: Splits, name: str, line: Line) -> Line:
         """Return a line of one table beside the others."""
-        return replace(line, at=lambda number: self._with(parts, name, line.at(number).parts))
-
-    def _with(self, parts: Splits, name: str, split: Split) -> Candidate:
-        found = self._candidate({**parts, name: split})
-        return replace(found, label=f"{found.label}{VARIATION}")
+        return replace(line, at=lambda number: self._candidate({**parts, name: line.at(number).parts}))
 
     def is_allowed(self, candidate: Candidate) -> bool:
-        return all(source.is_allowed(_of_split(candidate.parts[name])) for name, source in self.sources.items())
+        return all(source.allows(candidate.parts[name]) for name, source in self.sources.items())
 
     def _candidate(self, parts: Splits, label: str = "") -> Candidate:
-        made = {name: source._candidate(parts[name], "") for name, source in self.sources.items()}
+        made = {name: source.candidate(parts[name]) for name, source in self.sources.items()}
         differing = [name for name, split in parts.items() if split.only_x or split.only_y]
-        words = [f"{name}: {self.sources[name].words(parts[name])}" for name in differing]
+        words = [f"{name}: {made[name].label}" for name in differing]
         words += [f"{name}: {_listed(split.common)}" for name, split in parts.items() if name not in differing]
-        ends = [tuple(each.ends[side] for each in made.values() if each.ends) for side in (0, 1)]
         return Candidate(
             label + "; ".join(words),
             {name: each.x for name, each in made.items()},
             {name: each.y for name, each in made.items()},
             parts,
-            (ends[0], ends[1]),
+            tuple(zip(*(each.ends for each in made.values() if each.ends), strict=True)),
             tuple(each.group for each in made.values()),
             sum(each.size for each in made.values()),
         )
-
-
-def _of_split(split: Split) -> Candidate:
-    """Return a candidate for methods that read its parts alone."""
-    return Candidate("", None, None, split)
 
 
 def _key(row: Row) -> Hashable:

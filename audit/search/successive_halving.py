@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain, count, islice
 from typing import Any
 
@@ -31,9 +32,9 @@ from ..events.outputs import (
     row_keys,
     vector_width,
 )
+from ..health.event_checks import are_same
 from ..portfolio.choice import Choice, choose_among, expected_excess
 from ..portfolio.columns import cuts_of
-from ..procedures.audit import are_same
 from ..procedures.fixed_size import EarlierDraws, check_blocks, refuse_if_all_raised
 from ..random_streams import Stream, seed_of
 from ..sampling.block_plan import SIDES, Plan
@@ -60,10 +61,9 @@ _CERTAIN = 1e-3  # smallest standard error, as a share of the score or of the cl
 class PairScore:
     """What a pilot says of a pair: the bound that an audit should give, in units of the claim's privacy parameter."""
 
-    value: float  # of the best event
+    value: float  # of the best event; 0 if no event of a positive bound was found
     error: float  # standard error of the value
     optimistic: float  # the largest value, less the part that one standard error explains: rare events count too
-    is_empty: bool = False  # whether no event of a positive bound was found; the value is then 0
     choice: Choice | None = None  # the most promising event, with its counts in the half that did not choose it
     chance: float = 0.0  # standard error of the bound of an audit with this event
 
@@ -90,9 +90,7 @@ def score_pair(x: Outputs, y: Outputs, claim: Claim, runs: int, alpha: float, *,
     least = _CERTAIN * max(abs(value), claim.parameter)
     error = max(math.hypot(*(one.error for one in best)) / 2, least)
     leader = max(best, key=lambda one: _promise(one, claim.parameter))
-    return PairScore(
-        value, error, sum(optimistic) / 2, value <= 0.0, leader.choice, leader.alone * math.sqrt(half / runs)
-    )
+    return PairScore(value, error, sum(optimistic) / 2, leader.choice, leader.alone * math.sqrt(half / runs))
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,13 +227,6 @@ def relative_error(event: Event, x: Outputs, y: Outputs) -> float:
     Runs that share their random numbers are mostly counts together on x and y, so their ratio is known better; where
     they are opposite, as for noise whose sign the data turn, it is known worse, by up to √2. The spread of the
     difference between equal parts of the two samples shows by how much. Too small counts show nothing, and give 1.
-
-    Examples
-    --------
-    >>> from dpaudit.audit.events.events import Intervals
-    >>> noise = np.random.default_rng(0).laplace(size=10_000)
-    >>> relative_error(Intervals(((1.0, np.inf),)), noise, noise + 0.1) < 0.4
-    True
     """
     size = len(x) // _CHUNKS
     used = _CHUNKS * size
@@ -249,9 +240,6 @@ def relative_error(event: Event, x: Outputs, y: Outputs) -> float:
     return min(max(ratio, _LEAST_ERROR), math.sqrt(2.0))
 
 
-Ends = tuple[Hashable, Hashable]
-
-
 @dataclass(slots=True)
 class CoupledDraws:
     """Outputs by dataset, in the steps by which pilots grow, which are the same for all pairs."""
@@ -260,8 +248,8 @@ class CoupledDraws:
     _steps: dict[tuple[Hashable, int], list[list[Outputs]]] = field(default_factory=dict)  # by dataset and block size
 
     def step(
-        self, plan: Plan, ends: Ends, number: int, runs: int, first_block: int
-    ) -> tuple[list[Outputs], list[Outputs]]:
+        self, plan: Plan, ends: tuple[Hashable, ...], number: int, runs: int, first_block: int
+    ) -> list[list[Outputs]]:
         """Return the blocks of step `number`, of `runs` runs; draw only those that no other pair has drawn."""
         kept = {end: self._steps.setdefault((end, plan.block), []) for end in ends}
         side_of = dict(zip(ends, SIDES, strict=True))
@@ -271,8 +259,7 @@ class CoupledDraws:
         blocks = dict(zip(SIDES, drawn, strict=True))
         for end, side in missing.items():
             kept[end].append(blocks[side])
-        x, y = ends
-        return kept[x][number], kept[y][number]
+        return [kept[end][number] for end in ends]
 
     def keep(self, ends: set[Hashable]) -> None:
         """Forget all datasets but these."""
@@ -329,7 +316,7 @@ class Trial:
     blocks_y: list[Outputs] = field(default_factory=list)
 
     @property
-    def ends(self) -> Ends:
+    def ends(self) -> tuple[Hashable, ...]:
         """The datasets x and y; unknown ones are different from all others."""
         return self.candidate.ends or ((self.number, "x"), (self.number, "y"))
 
@@ -369,12 +356,12 @@ class Trial:
     @property
     def value(self) -> float:
         """The bound that an audit should give; 0 for a pair that shows nothing."""
-        return 0.0 if self.score is None or self.score.is_empty else self.score.value
+        return 0.0 if self.score is None else max(self.score.value, 0.0)
 
     @property
     def deviation(self) -> float:
         """The standard error of the score."""
-        return 0.0 if self.score is None or self.score.is_empty else self.score.error
+        return 0.0 if self.score is None or self.value == 0.0 else self.score.error
 
     def excess(self, parameter: float) -> float:
         """The score's excess over a privacy parameter, in standard errors of it and of the audit's bound together."""
@@ -393,10 +380,7 @@ class Trial:
         Pairs that show a difference come first. Pairs that show none, or were not scored, follow in order of what a
         replay shows of them, or else of the difference of their outputs. Pairs whose outputs never vary come last.
         """
-        if self.score is not None and not self.score.is_empty:
-            shows = 0
-        else:
-            shows = 1 if self.varies or self.score is None else 2
+        shows = 0 if self.value > 0.0 else 1 if self.varies or self.score is None else 2
         promise, difference = (self.candidate.promise, self.difference) if shows else (0.0, 0.0)
         of_differences = -float(f"{promise:.2g}"), -float(f"{difference:.2g}")
         return shows, -float(f"{self.value:.3g}"), *of_differences, self.candidate.size, -self.optimistic
@@ -429,8 +413,7 @@ class Trial:
 # window, shows in the outputs of a handful of runs with common random numbers: they differ by more than those of its
 # neighbours. A line is swept at hundreds of numbers, and again between the places where the outputs differ most.
 
-SHARE = 10
-"""One run in ten of a search is for sweeps."""
+SHARE = 10  # one run in ten of a search is for sweeps
 _RUNS = 8  # of each pair
 _BISECTION = 4 * _RUNS * AROUND * DEPTH  # most runs: on each side of a place, on x and on y
 _TOGETHER = 8  # pairs of all lines that join the search
@@ -443,55 +426,41 @@ def swept(pool: Pool, judge: Judge, budget: int) -> tuple[list[Candidate], int]:
     A line has at least half as many runs for its sweep as for bisection.
     """
     lines = list(islice(pool.source.lines(), 2 * budget // (SHARE * 3 * _BISECTION)))
-    draws, jobs, numbers = CoupledDraws(), judge.jobs, count()
-    judge = replace(judge, draws=draws, jobs=1, what="place")
+    draws, numbers = CoupledDraws(), count()
+    judges = {jobs: replace(judge, draws=draws, jobs=jobs, what="place") for jobs in (1, judge.jobs)}
     found: list[tuple[float, Candidate]] = []
+
+    def difference(candidate: Candidate, first: Candidate, jobs: int | None) -> float | None:
+        """Return how far outputs are apart; None of an impossible pair, or one that fails."""
+        if not pool.is_possible(candidate):
+            return None
+        trial = Trial(candidate, next(numbers))
+        trial.extend([_RUNS], judges[jobs], is_coupled=True, is_scored=False)
+        if trial.error is not None:
+            return None
+        draws.keep({*(first.ends or ()), *(candidate.ends or ())})  # most pairs have a dataset in common with the first
+        return trial.difference
+
+    def has_room(most: int) -> bool:
+        return draws.executions < most
+
     for number, line in enumerate(lines, start=1):
-        started = now()
-        trial = Trial(line.at(line.high), next(numbers))
-        if pool.is_possible(trial.candidate):
-            trial.extend([_RUNS], judge, is_coupled=True, is_scored=False)
-        is_slow = now() - started > _SLOW
-        measure = _differences(pool, replace(judge, jobs=jobs) if is_slow else judge, numbers)
-        found += _worst_of(Places(line, measure), draws, number * budget // (SHARE * len(lines)))
+        started, most = now(), number * budget // (SHARE * len(lines)) - _BISECTION
+        difference(line.at(line.high), line.at(line.low), 1)
+        jobs = judge.jobs if now() - started > _SLOW else 1
+        places = Places(line, partial(difference, first=line.at(line.low), jobs=jobs))
+        places.sweep(MOST, partial(has_room, most))
+        usual = max(places.heights.get(end, 0.0) for end in (line.low, line.high))
+        worse = [place for place in places.peaks() if places.heights[place] > usual * (1.0 + ROUNDING)]
+        for place in worse[:AROUND]:
+            found.append((places.heights[place] / usual if usual > 0.0 else math.inf, places.pairs[place]))
     found.sort(key=lambda one: -one[0])
     return [candidate for _, candidate in found[:_TOGETHER]], draws.executions
 
 
-def _worst_of(places: Places, draws: CoupledDraws, most: int) -> list[tuple[float, Candidate]]:
-    """Return the pairs of a line whose outputs differ by more than those at its ends, and how many times as much."""
-    places.sweep(MOST, lambda: draws.executions < most - _BISECTION)
-    usual = max(places.heights.get(end, 0.0) for end in (places.line.low, places.line.high))
-    worse = [number for number in places.peaks() if places.heights[number] > usual * (1.0 + ROUNDING)]
-    return [
-        (places.heights[number] / usual if usual > 0.0 else math.inf, places.pairs[number]) for number in worse[:AROUND]
-    ]
-
-
-def _differences(pool: Pool, judge: Judge, numbers: Iterator[int]) -> Callable[[Candidate], float | None]:
-    """Return how to measure how far outputs are apart; None of an impossible pair, or one that fails."""
-    first: Candidate | None = None  # most pairs of a line have a dataset in common with it
-
-    def difference(candidate: Candidate) -> float | None:
-        nonlocal first
-        if not pool.is_possible(candidate):
-            return None
-        trial = Trial(candidate, next(numbers))
-        trial.extend([_RUNS], judge, is_coupled=True, is_scored=False)
-        if trial.error is not None:
-            return None
-        first = first or candidate
-        judge.draws.keep({*(first.ends or ()), *(candidate.ends or ())})
-        return trial.difference
-
-    return difference
-
-
 # How long the pilots of a round are.
 
-LEAST_SCORED = 100
-"""Fewest runs on each dataset that score one of many pairs by its best event; fewer say how far outputs are apart."""
-
+LEAST_SCORED = 100  # fewest runs on each dataset that score one of many pairs by its best event
 _MOST_PILOT = 2 * pilot_runs(sys.maxsize)  # half as many independent runs are the longest pilot of an audit
 
 
@@ -504,7 +473,7 @@ def first_pilot(budget: int, pairs: int, datasets: int) -> int:
 
 
 def is_scored(pairs: int, pilot: int) -> bool:
-    """Whether pilots are long enough to score pairs; the last two are scored in any case."""
+    """Whether pairs have a score, as the last two always do; shorter pilots say how far outputs are apart."""
     return pilot >= LEAST_SCORED or pairs <= 2
 
 
@@ -532,8 +501,7 @@ def next_pilot(left: float, pairs: int, pilot: int, drawn: Sequence[int]) -> int
     return min(int(wanted), _MOST_PILOT)
 
 
-SURE = 1.645
-"""Standard errors above the claim that refute it with 95% power."""
+SURE = 1.645  # standard errors above the claim that refute it with 95% power
 
 
 def halve(
@@ -558,7 +526,21 @@ def halve(
     is_coupled, kept = len(first) > 1, len(first)
     datasets = _drawn([Trial(candidate, number) for number, candidate in enumerate(first)])
     pilots = [first_pilot(budget, kept, len(datasets))] if first else []
-    trials, untried = _begun(pool, judge, first, left, pilots, budget // 2, is_coupled=is_coupled)
+    trials: list[Trial] = []
+    candidates = chain(first, left)
+    # A pair on which the mechanism fails is replaced by a pattern that was left out, or else by a random pair: a domain
+    # of which the mechanism takes a part has pairs enough. No pair is replaced after half of the budget, or if the
+    # mechanism fails on all of many.
+    while sum(trial.error is None for trial in trials) < kept:
+        if len(trials) >= kept and (judge.draws.executions >= budget // 2 or len(trials) >= MOST_FAILED):
+            break
+        candidate = next(chain(candidates, pool.drawn(1)), None)
+        if candidate is None:
+            break
+        trial = Trial(candidate, len(trials))
+        trial.extend(pilots, judge, is_coupled=is_coupled, is_scored=is_scored(kept, pilots[-1]))
+        trials.append(trial)
+    untried = max(len(left) - max(len(trials) - len(first), 0), 0)
     running = trials[:]
     while True:
         finalists = [trial for trial in running if trial.error is None]
@@ -593,36 +575,6 @@ def _drawn(trials: list[Trial]) -> list[int]:
         for end in trial.ends:
             runs[end] = max(runs.get(end, 0), trial.runs)
     return list(runs.values())
-
-
-def _begun(
-    pool: Pool,
-    judge: Judge,
-    first: list[Candidate],
-    left: list[Candidate],
-    pilots: list[int],
-    most: int,
-    *,
-    is_coupled: bool,
-) -> tuple[list[Trial], int]:
-    """Return the trials of the first round, and the number of patterns left out.
-
-    A pair on which the mechanism fails is replaced by a pattern that was left out, or else by a random pair: a domain
-    of which the mechanism takes a part has pairs enough. No pair is replaced after `most` runs, or if the mechanism
-    fails on all of many.
-    """
-    trials: list[Trial] = []
-    candidates = chain(first, left)
-    while sum(trial.error is None for trial in trials) < len(first):
-        if len(trials) >= len(first) and (judge.draws.executions >= most or len(trials) >= MOST_FAILED):
-            break
-        candidate = next(chain(candidates, pool.drawn(1)), None)
-        if candidate is None:
-            break
-        trial = Trial(candidate, len(trials))
-        trial.extend(pilots, judge, is_coupled=is_coupled, is_scored=is_scored(len(first), pilots[-1]))
-        trials.append(trial)
-    return trials, max(len(left) - max(len(trials) - len(first), 0), 0)
 
 
 def _survivors(trials: list[Trial], count: int, parameter: float) -> list[Trial]:

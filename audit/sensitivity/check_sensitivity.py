@@ -22,16 +22,8 @@ from ..datasets.domains import Domain
 from ..datasets.rows import row_list, tables_of
 from ..datasets.tables import as_domain
 from ..errors import AuditError, DatasetError, MechanismError, OptionError, described
-from ..events.named_parts import (
-    EXACT,
-    columns_of_table,
-    distinct_keys,
-    is_foreign_array,
-    is_table,
-    label_text,
-    numpy_of,
-    parts_of,
-)
+from ..events.kinds import is_foreign_array, is_table, numpy_of
+from ..events.named_parts import EXACT, columns_of_table, distinct_keys, label_text, parts_of
 from ..events.outputs import outcome_key
 from ..known_options import with_known_options
 from ..options import Progress, as_number, checked_seed
@@ -39,7 +31,7 @@ from ..printing import shorten
 from ..progress import told
 from ..random_streams import Stream, seed_of
 from ..search.candidates import Candidate, Pool, may_show_data, shown, text_of_error
-from ..search.climb import KEPT, ROUNDING, Climb, Comparisons, Sized
+from ..search.climb import KEPT, ROUNDING, Climb, Sized
 from ..search.not_finite import with_special_numbers
 from ..search.pairs_for_domain import pairs_of, relation_in
 from .sensitivity_result import ChangedPair, Norm, SearchEnd, SensitivityResult, exceeds
@@ -114,8 +106,7 @@ def change_between(x: Answer, y: Answer, norm: Norm, relation: Adjacency | None 
     )
     for path, length in x.lengths.items():
         if y.lengths.get(path, length) != length:
-            reason = f"{length} parts on x, {y.lengths[path]} on y{_of(path)}"
-            return Change(math.inf, reason=reason)
+            return Change(math.inf, reason=f"{length} parts on x, {y.lengths[path]} on y{_of(path)}")
     for path in x.parts.keys() | y.parts.keys():
         a, b = (side.parts.get(path) for side in (x, y))
         a, b = np.zeros_like(b) if a is None else a, np.zeros_like(a) if b is None else b
@@ -130,11 +121,9 @@ def change_between(x: Answer, y: Answer, norm: Norm, relation: Adjacency | None 
 
 def norm_of(answer: Answer, norm: Norm) -> float:
     """Return the norm of the finite numbers of an answer."""
-    parts = (
-        part if part.dtype != object else np.array([as_number(each) for each in part.flat])
-        for part in answer.parts.values()
-    )
-    sizes = np.abs(np.concatenate([np.empty(0), *map(np.ravel, parts)]))
+    numbers = [as_number(each) for part in answer.parts.values() if part.dtype == object for each in part.flat]
+    doubles = [part.ravel() for part in answer.parts.values() if part.dtype != object]
+    sizes = np.abs(np.concatenate([np.array(numbers, dtype=np.float64), *doubles]))
     return _norm(np.where(np.isfinite(sizes), sizes, 0.0), norm)
 
 
@@ -293,7 +282,7 @@ class Compared(Sized):
 
 
 @dataclass(slots=True)
-class Evaluations(Comparisons[Compared]):
+class Evaluations(Climb[Compared]):
     """Pairs compared by the query's answers, as many as a number of evaluations and a time limit allow."""
 
     query: Callable[[Any], Any]
@@ -316,7 +305,7 @@ class Evaluations(Comparisons[Compared]):
 
     def has_room(self, share: float) -> bool:
         """As in any search, but only until the deadline, and while the query repeats its answers."""
-        return Comparisons.has_room(self, share) and not self.unsteady and not self.is_late
+        return Climb.has_room(self, share) and not self.unsteady and not self.is_late
 
     @property
     def is_late(self) -> bool:
@@ -338,6 +327,13 @@ class Evaluations(Comparisons[Compared]):
             return None
         self.pairs += 1
         return Compared(candidate, change.size, x, y, change)
+
+    def confirmed(self, pair: Compared) -> ChangedPair:
+        """Return a pair with the query's outputs on it, which are evaluated again."""
+        x, y = pair.candidate.x, pair.candidate.y
+        summary = pair.candidate.summary if self.shows_data else difference(x, y)
+        answer_x, answer_y = self.again(x, pair.x), self.again(y, pair.y)
+        return ChangedPair(x=x, y=y, summary=summary, answer_x=answer_x, answer_y=answer_y, change=pair.size)
 
     def again(self, dataset: Any, before: Answer) -> Any:
         """Return a copy of the query's output, evaluated again; note whether it differs, or the dataset changes."""
@@ -382,18 +378,15 @@ class Evaluations(Comparisons[Compared]):
         return self.query(dataset)
 
     def _note_difference(self, before: Answer, after: str, dataset: Any) -> None:
+        held = shown(dataset, shows_data=self.shows_data)
         self.unsteady = self.unsteady or (
-            f"the query is not deterministic: {answer_text(before)}, then {after} on {self._shown(dataset)}"
+            f"the query is not deterministic: {answer_text(before)}, then {after} on {held}"
         )
 
     def _note_change(self, dataset: Any, kept: Kept) -> None:
-        if kept.has_changed():
-            self.unsteady = self.unsteady or (
-                f"the query changes its dataset, which is now {self._shown(dataset)}; copy it in the query"
-            )
-
-    def _shown(self, dataset: Any) -> str:
-        return shown(dataset, shows_data=self.shows_data)
+        if kept.has_changed() and not self.unsteady:
+            held = shown(dataset, shows_data=self.shows_data)
+            self.unsteady = f"the query changes its dataset, which is now {held}; copy it in the query"
 
 
 def _copied(output: Any, answer: Answer) -> Any:
@@ -512,50 +505,49 @@ def check_sensitivity(
         meter.expect(evaluations if seconds is None else None, is_most=True)
         meter.ways = ("fewer evaluations=", "seconds=")
         timed = meter.timed(query)
-        apart = partial(_apart, timed, relation=outputs)
-        larger = with_special_numbers(domain, apart, partial(_error_of, timed), lambda *pair: apart(*pair) > 0.0)
+        larger = with_special_numbers(domain, partial(_apart, timed, relation=outputs), partial(_error_of, timed))
         source = pairs_of(larger.domain, relation, distance, seed_of(seed, Stream.EXAMPLES))
         pool = Pool(source, relation, distance, seed)
-        comparisons = Evaluations(timed, norm, bound, outputs, deadline, shows_data, meter, most=evaluations)
-        search = Climb(pool, comparisons)
+        search = Evaluations(timed, norm, bound, outputs, deadline, shows_data, meter, pool=pool, most=evaluations)
         search.run()
     found = search.largest
-    if found is None and comparisons.failed:
+    if found is None and search.failed:
         raise MechanismError(
-            f"{name} failed on all of {comparisons.failed:,} pairs; the first error: {comparisons.first_error}",
-            query=name,
+            f"{name} failed on all of {search.failed:,} pairs; the first error: {search.first_error}", query=name
         )
     if found is None:
         raise pool.no_pair()
     end = SearchEnd.EXHAUSTED if search.is_exhausted else SearchEnd.EVALUATIONS
     if math.isinf(found.size):
         end = SearchEnd.UNBOUNDED
-    elif comparisons.is_late:
+    elif search.is_late:
         end = SearchEnd.TIME
-    simple = search.simpler(found, found.change.size * (1.0 - ROUNDING))
-    if simple is found:
-        simple = search.simpler(found, _least_simple(found, bound, norm))
-    pair = _confirmed(found, comparisons)
+    simple = search.simpler(found, found.size * (1.0 - ROUNDING))
+    if simple is found:  # nearly the found change, and beyond the bound if that one is
+        rounding = found.rounding(norm)
+        beyond = bound * (1.0 + 2.0 * ROUNDING) + 2.0 * rounding if exceeds(found.size, bound, rounding) else 0.0
+        simple = search.simpler(found, max(KEPT * found.size, beyond))
+    pair = search.confirmed(found)
     return SensitivityResult(
         query=name,
         norm=norm,
         output_adjacency="" if outputs is None else str(outputs),
         bound=bound,
         pair=pair,
-        simple=None if simple is found else _confirmed(simple, comparisons),
+        simple=None if simple is found else search.confirmed(simple),
         rounding=found.rounding(norm),
         reason=found.change.reason,
         only_x=found.change.only_x,
         only_y=found.change.only_y,
         found_by=found.candidate.label if shows_data or not isinstance(domain, Domain) else "listed values",
-        evaluations=comparisons.evaluations,
-        pairs=comparisons.pairs,
-        errors=comparisons.failed,
-        first_error=comparisons.first_error,
-        not_finite=comparisons.not_finite,
+        evaluations=search.evaluations,
+        pairs=search.pairs,
+        errors=search.failed,
+        first_error=search.first_error,
+        not_finite=search.not_finite,
         left_out=larger.left_out("the query"),
-        unsteady=comparisons.unsteady,
-        end=SearchEnd.UNSTEADY if comparisons.unsteady else end,
+        unsteady=search.unsteady,
+        end=SearchEnd.UNSTEADY if search.unsteady else end,
         distance=distance,
         adjacency="pairs as given" if relation is None else str(relation),
         seed=seed,
@@ -577,23 +569,3 @@ def _error_of(query: Callable[[Any], Any], dataset: Any) -> BaseException | None
     except Exception as error:  # a query may raise anything
         return error
     return None
-
-
-def _least_simple(found: Compared, bound: float, norm: Norm) -> float:
-    """Return the least change of a simpler pair: nearly the found one, and beyond the bound if that one is."""
-    size, rounding = found.change.size, found.rounding(norm)
-    beyond = bound * (1.0 + 2.0 * ROUNDING) + 2.0 * rounding
-    return max(KEPT * size, beyond) if exceeds(size, bound, rounding) else KEPT * size
-
-
-def _confirmed(pair: Compared, comparisons: Evaluations) -> ChangedPair:
-    """Return a pair with the query's outputs on it, which are evaluated again."""
-    candidate = pair.candidate
-    return ChangedPair(
-        x=candidate.x,
-        y=candidate.y,
-        summary=candidate.summary if comparisons.shows_data else difference(candidate.x, candidate.y),
-        answer_x=comparisons.again(candidate.x, pair.x),
-        answer_y=comparisons.again(candidate.y, pair.y),
-        change=pair.change.size,
-    )

@@ -457,15 +457,20 @@ class StorePart:
 
 
 class Section:
-    """The values of one audit: a `sampling.Memory`."""
+    """The values of one audit: a `sampling.Memory`. A part of it holds runs that are not runs of the audit."""
 
-    def __init__(self, store: Store, number: int, settings: str) -> None:
-        self._store, self._number, self._settings = store, number, settings
+    def __init__(self, store: Store, number: int, settings: str, prefix: str = "") -> None:
+        self._store, self._number, self._settings, self._prefix = store, number, settings, prefix
+
+    def part(self, name: str) -> Section:
+        """Return the same section with a prefix for keys."""
+        return Section(self._store, self._number, self._settings, f"{name}: ")
 
     def recall(self, key: str) -> Any:
         """Return the value kept under a key, or None."""
-        store, query = self._store, "SELECT value, length(value) FROM blocks WHERE section = ? AND key = ?"
+        store, key = self._store, self._prefix + key
         with store._explained():
+            query = "SELECT value, length(value) FROM blocks WHERE section = ? AND key = ?"
             row = store._row(query, self._number, key)
         if row is None:
             return None
@@ -474,6 +479,7 @@ class Section:
         return unpacked(row[0], f"{store.path}, {key}", self.place(key))
 
     def keep(self, key: str, value: Any) -> Any:
+        key = self._prefix + key
         return self._store.keep(self._number, key, value, self.place(key))
 
     def save(self) -> None:

@@ -37,14 +37,8 @@ def norm(values: Doubles) -> float:
 class Measured:
     """Standard deviations of the noise of tensors, and the interval of μ, from runs that chose nothing.
 
-    Parameters
-    ----------
-    places : list of arrays
-        The numbers of each tensor that have noise of their own.
-    first : ndarray, shape (tensors,)
-        First estimates of the standard deviations, which no interval uses.
-    alpha : float
-        Half of it is for the interval of μ, and half for the shape of the noise.
+    `places` are the numbers of each tensor that have noise of their own, and `first` are rough standard deviations by
+    tensor, which no interval uses. Half of `alpha` is for the interval of μ, and half for the shape of the noise.
     """
 
     def __init__(self, places: list[npt.NDArray[np.intp]], first: Doubles, alpha: float) -> None:

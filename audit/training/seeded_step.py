@@ -22,10 +22,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import AuditError, DatasetError, MechanismError, OptionError, described
-from ..events.named_parts import is_foreign_array, label_text, numpy_of, parts_of, refuse_masked
+from ..events.kinds import is_foreign_array, numpy_of
+from ..events.named_parts import label_text, parts_of, refuse_masked
 from ..printing import counted, shorten
 from ..replay.recorded_run import Runner, other_seed
-from ..replay.registered import registered_names
 from ..replay.tape import only_recording
 from ..sampling.sampler import as_sampler, mechanism_name
 
@@ -326,7 +326,7 @@ class SeededStep:
         self.steps, self.seed, self.container = 0, seed, container
         self.function, self.takes_coins = step, _takes_coins(step)
         self._batch, self._calls, self._outputs = container.batch, 1, list[Output]()
-        self._runner = Runner(as_sampler(self._run, self.name), registered_names(), seed, follows=False)
+        self._runner = Runner(as_sampler(self._run, self.name), seed, follows=False)
 
     @contextmanager
     def running(self) -> Iterator[None]:

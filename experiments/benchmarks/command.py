@@ -14,18 +14,20 @@ if TYPE_CHECKING:
     from .measure import Table
 
 FILES = {
-    "inference": (("inference",), "Statistics: false alarms, exact size, coverage, runs to a refutation, power."),
+    "inference": (("inference",), "Statistics: false alarms, exact size, runs to a refutation, power."),
     "detection": (
         ("detection", "small_excesses"),
-        "Detection: published suites, the catalogue of bugs, rare and floating-point leaks, local protocols.",
+        "Detection: published suites, the catalogue of bugs, rare and floating-point leaks.",
     ),
-    "regression": (("regression",), "Regression testing: failed sessions over correct mechanisms, planted bugs."),
-    "libraries": (("libraries",), "Libraries: audits of releases, defects found by the search, whole suites."),
-    "google": (("google",), "Google's statistical test cases, with variants that have 5% too little noise."),
+    "regression": (("regression",), "Regression testing: failed sessions over correct mechanisms."),
+    "libraries": (("libraries",), "Libraries: audits of releases, defects found by the search."),
+    "google": (
+        ("google",),
+        "Google's test cases of counts and sums, with variants that have 5% too little noise.",
+    ),
     "replays": (("replays",), "Record and replay: false findings, composite mechanisms."),
-    "canaries": (("canaries",), "Audits of one training run: false alarms, bounds and published ones, mistakes."),
+    "canaries": (("canaries",), "Audits of one training run: false alarms, and bounds on DP-SGD."),
     "exact": (("exact",), "Exact audits: the catalogue of bugs, beside what sampling needs, and libraries."),
-    "faults": (("faults",), "Faults: attacks by code, data and machine, and audits that are killed and resumed."),
 }
 """By the name of the JSON file: the modules of its tables, and the first sentence of the command's help."""
 _SHARED = (
@@ -154,7 +156,7 @@ def bench_gallery(out: Annotated[Path, typer.Option(help="File of the page; pict
 
 @bench.command("pictures")
 def bench_pictures(folder: Annotated[Path, typer.Argument(help="Folder for the pictures.")], jobs: Jobs = None) -> None:
-    """Sample report and its pictures in a browser. Needs Chromium and Playwright.
+    """Sample report and its picture in a browser. Needs Chromium and Playwright.
 
     Example: `dpaudit bench pictures docs/pictures`
     """

@@ -1,4 +1,4 @@
-"""Detection of violations: the catalogue of bugs, published suites, rare leaks and low bits, local protocols."""
+"""Detection of violations: the catalogue of bugs, published suites, rare leaks and low bits."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -14,8 +14,8 @@ from scipy.special import expit
 
 from ... import mechanisms as m
 from ...audit.claims.claim import PureDP
-from ...audit.datasets.adjacency import Local, Within
-from ...audit.datasets.domains import Answers, Values
+from ...audit.datasets.adjacency import Within
+from ...audit.datasets.domains import Answers
 from ...audit.events.events import Event
 from ...audit.inference.guess_test import Guesses, guess_test
 from ...audit.options import FloatingPoint
@@ -29,8 +29,8 @@ from ...audit.search.pairs_for_domain import pairs_of
 from ...mechanisms.faulty import NaiveLaplace
 from ..catalogue.entries import entries
 from ..catalogue.fault import Fault
-from ..published import auditorium, dp_sniper, ladder, ldp_auditor, statdp
-from ..published.entry import Entry, entry
+from ..published import auditorium, dp_sniper, ladder, statdp
+from ..published.entry import Entry
 from .measure import Effort, Figures, Seeds, Table, Target, at_least, at_most, by_name, spread, timed
 
 # Probabilities of events under known distributions, and the best possible event, by change of measure.
@@ -132,8 +132,6 @@ def log_ratio(on_x: Array, on_y: Array) -> Array:
 # DP-Sniper's suite: bounds at the pairs and events that the search finds, and published and best possible bounds.
 
 _SNIPER_ALPHA = 0.1
-_QUICK_EXECUTIONS = 10_000
-_NEED_MOST = ("ReportNoisyMax2", "ReportNoisyMax3")  # for which known distributions and 2·10⁸ would not suffice
 _SEARCH_SHARE = 8  # one run in eight is spent on the search for the pair
 _EXACT_RUNS, _QUICK_EXACT_RUNS = 2_000_000, 20_000
 _PATTERN_RUNS, _PATTERNS_KEPT = (20_000, 400_000), 6  # outputs that rank the oracle's pairs, in two rounds
@@ -143,43 +141,30 @@ _PUBLISHED_DIGITS = 4
 _SNIPER = {entry.name: entry for entry in dp_sniper.entries()}
 
 
-@dataclass(frozen=True, slots=True)
-class _Trial:
-    """One search and audit: the pair, the event, and what they cost and gave."""
+class _Trial(NamedTuple):
+    """One search and audit: the expected bound, the event's probabilities, and what they cost."""
 
-    x: Any
-    y: Any
-    event: str
-    chosen: Probabilities
     expected: float
-    drawn: float
+    chosen: Probabilities
     executions: int
     seconds: float
 
 
-def _sniper_cells(effort: Effort, seeds: Seeds, name: str, executions: int, n_seeds: int) -> Figures:
+def _sniper_cells(effort: Effort, seeds: Seeds, name: str) -> Figures:
     entry = _SNIPER[name]
-    executions, n_seeds = effort.either((_QUICK_EXECUTIONS, 1), (executions, n_seeds))
+    executions, n_seeds = effort.either((10_000, 1), (40_000_000, 5))
     exact_runs = effort.either(_QUICK_EXACT_RUNS, _EXACT_RUNS)
     used = seeds(n_seeds + 1)
-    trials = sorted(
-        (_trial(entry, executions, exact_runs, seed, effort.jobs) for seed in used[:-1]),
-        key=lambda trial: trial.expected,
-    )
-    middle = trials[len(trials) // 2]
+    trials = [_trial(entry, executions, exact_runs, seed, effort.jobs) for seed in used[:-1]]
+    middle = sorted(trials, key=lambda trial: trial.expected)[len(trials) // 2]
     best = _best_pattern(entry, executions // 2, exact_runs, used[-1], effort)
     oracle = best.expected_bound(executions // 2, _SNIPER_ALPHA)
     return {
         "mechanism": name,
         "exact": entry.exact,
-        "pair": f"{_short(middle.x)} / {_short(middle.y)}",
-        "event": middle.event,
         "p": middle.chosen.p,
         "q": middle.chosen.q,
         "expected": middle.expected,
-        "least": trials[0].expected,
-        "greatest": trials[-1].expected,
-        "drawn": float(np.median([trial.drawn for trial in trials])),
         "published": entry.published,
         "oracle": oracle,
         "executions": middle.executions,
@@ -196,8 +181,7 @@ def _trial(entry: Entry, executions: int, exact_runs: int, seed: int, jobs: int)
     fresh = {"runs": exact_runs, "seed": seed + _FRESH}
     chosen = event_probabilities(entry.mechanism, found.x, found.y, audit.event, **fresh)
     expected = _expected_bound(entry.mechanism, found.x, found.y, audit, fresh)
-    n_executions = found.runs + 2 * audit.runs
-    return _Trial(found.x, found.y, str(audit.event), chosen, expected, audit.bound, n_executions, seconds)
+    return _Trial(expected, chosen, found.runs + 2 * audit.runs, seconds)
 
 
 def _expected_bound(mechanism: Any, x: Any, y: Any, audit: AuditResult, fresh: dict[str, int]) -> float:
@@ -243,13 +227,6 @@ def _target(entry: Entry, chosen: Probabilities, expected: float, best: Probabil
     if entry.published is not None and round(expected, _PUBLISHED_DIGITS) >= entry.published:
         return at_least("expected lower bound", round(expected, _PUBLISHED_DIGITS), entry.published)
     return at_most("gap over the oracle's gap", (entry.exact - expected) / (entry.exact - oracle), _GAP)
-
-
-def _short(dataset: object) -> str:
-    """Return the numbers of a dataset, separated by spaces."""
-    values = dataset if isinstance(dataset, (list, tuple)) else getattr(dataset, "tolist", lambda: dataset)()
-    shown = values if isinstance(values, (list, tuple)) else [values]
-    return " ".join(f"{value:.4g}" if isinstance(value, float) else str(value) for value in shown)
 
 
 # Detection rate and runs to a refutation for every bug of the catalogue, and false alarms on the correct variants: on
@@ -482,71 +459,14 @@ def _outcome(audit: AuditResult) -> str:
     return "clean" if audit.floating_point_leak is None else "warned"
 
 
-# Lower bounds for local differential privacy: frequency oracles, repeated reports, LDP-Auditor's protocols. The faulty
-# variants are in the catalogue.
-
-_ORACLES: tuple[Any, ...] = (
-    m.RandomisedResponse(1.0, 10),
-    m.UnaryEncoding(1.0, 10),
-    m.UnaryEncoding(1.0, 10, is_optimised=True),
-    m.ThresholdedHistogram(1.0, 10),
-    m.LocalHashing(1.0, 10, g=2),
-    m.LocalHashing(1.0, 10),
-    m.SubsetSelection(1.0, 10),
-    m.HadamardResponse(1.0, 10),
-    *(m.MemoisedBits(2.0, 1.0, 4, reports) for reports in (1, 3, 10)),
-    *(m.MemoisedBits(2.0, 1.0, 4, reports, is_optimised=True) for reports in (1, 3, 10)),
-    *(m.MemoisedResponse(2.0, 1.0, 4, reports) for reports in (1, 3, 10)),
-)
-_LOCAL: dict[str, tuple[str, Entry]] = {
-    **{str(one): ("oracle", entry(str(one), one, (0, 1), Local(), Values(tuple(range(one.k))))) for one in _ORACLES},
-    **{one.name: (f"LDP-Auditor, k={ldp_auditor.N_VALUES}", one) for one in ldp_auditor.entries()},
-}
-
-
-def _local_cells(effort: Effort, seeds: Seeds, name: str) -> Figures:
-    kind, subject = _LOCAL[name]
-    exact = subject.exact
-    options: dict[str, Any] = {"claim": subject.claim, "adjacency": subject.adjacency, "alpha": _ALPHA}
-    options |= {"runs": effort.either(_QUICK_RUNS, _RUNS), "seed": seeds(1)[0], "jobs": effort.jobs}
-    result, seconds = timed(check, subject.mechanism, subject.x, subject.y, **options)
-    is_right = result.verdict is (Verdict.REFUTED if subject.is_broken else Verdict.NOT_REFUTED)
-    targets = [at_least("correct verdict", is_right, 1), at_most("lower bound", result.bound, exact)]
-    best = None
-    if math.isfinite(exact) and not effort.is_quick:
-        event = best_event(
-            subject.mechanism, subject.x, subject.y, audit_runs=_RUNS, alpha=_ALPHA, runs=_BEST_RUNS, seed=1
-        )
-        best = event.expected_bound(_RUNS, _ALPHA)
-        targets.append(at_least("share of the best event", result.bound / best, _BEST_SHARE))
-    attack = ldp_auditor.attack(subject.mechanism) if kind.startswith("LDP-Auditor") else None
-    return {
-        "protocol": name,
-        "kind": kind,
-        "claim": str(subject.claim),
-        "exact": exact,
-        "bound": result.bound,
-        "best": best,
-        "verdict": result.verdict.value,
-        "event": result.event_in_words,
-        "attack": None if attack is None else attack.loss,
-        "published": None if attack is None else attack.bound(),
-        "seconds": seconds,
-    }, targets
-
-
-# DP-Sniper took 6·10⁸ to 13·10⁸ runs.
-_LONG_ROWS = {name: (name, 600_000_000 if name in _NEED_MOST else 200_000_000, 1) for name in _SNIPER}
 _LEAKS_QUICK = ("leak of .002", "naive Laplace", "naive Laplace, with bits", "snapped Laplace, with bits")
-_SNIPER_ROWS, _SNIPER_QUICK = {name: (name, 40_000_000, 5) for name in _SNIPER}, ("LaplaceMechanism", "ReportNoisyMax3")
+_SNIPER_QUICK = ("LaplaceMechanism", "ReportNoisyMax3")
 _WITH_DOMAIN = by_name(name for name, fault in _FAULTS.items() if fault.domain is not None)
 
 TABLES = (
-    Table("dp-sniper", 11, _SNIPER_ROWS, _sniper_cells, quick=_SNIPER_QUICK),
-    Table("dp-sniper-long", 30, _LONG_ROWS, _sniper_cells),
+    Table("dp-sniper", 11, by_name(_SNIPER), _sniper_cells, quick=_SNIPER_QUICK),
     Table("suites", 12, by_name(_ENTRIES), _suite_cells, quick=("noisy_max_v1a",)),
     Table("catalogue", 13, by_name(_FAULTS), _caught_cells, quick=("scale-epsilon",)),
     Table("catalogue-searched", 31, _WITH_DOMAIN, _searched_cells, quick=("scale-epsilon",)),
     Table("leaks", 14, by_name(_CASES), _low_bit_cells, quick=_LEAKS_QUICK),
-    Table("local", 36, by_name(_LOCAL), _local_cells, quick=("HadamardResponse(epsilon=1, k=10)", "OLH")),
 )

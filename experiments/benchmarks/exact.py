@@ -22,11 +22,12 @@ _MOST: Final = 50  # times the runs with which an audit of fixed size finds the 
 _FAULTS = {fault.name: fault for fault in entries()}
 
 
-def _exact(mechanism: Any, x: Any, y: Any, claim: Claim, seconds: float) -> dict[str, Value]:
-    """Return the figures of an exact audit, or the reason why there is none."""
-    cells: dict[str, Value] = {"pair": f"{x} / {y}"[:80], "claim": str(claim)}
+def _exact(mechanism: Any, x: Any, y: Any, claim: Claim, seconds: float, **neighbours: Any) -> dict[str, Value]:
+    """Return the figures of an exact audit, or the reason why there is none; `neighbours` are options of the audit."""
+    held, budget = claim_at(claim, neighbours.get("distance", 1.0)), Budget(seconds=seconds)
+    cells: dict[str, Value] = {"pair": f"{x} / {y}"[:80], "claim": str(held)}
     try:
-        found, taken = timed(lambda: check(mechanism, x, y, claim=claim, exact=Budget(seconds=seconds)))
+        found, taken = timed(lambda: check(mechanism, x, y, claim=claim, exact=budget, **neighbours))
     except MechanismError as refusal:
         return cells | {"verdict": "not followed", "reason": str(refusal).partition("; ")[0]}
     sides = (found.on_x, found.on_y)
@@ -49,16 +50,17 @@ def _catalogue_cells(effort: Effort, seeds: Seeds, name: str, is_faulty: bool) -
     """Figures of a bug and the runs that refute it by sampling, or of its correct variant and what would be found."""
     fault = _FAULTS[name]
     mechanism = fault.mechanism if is_faulty else fault.correct
-    held = claim_at(fault.claim, fault.distance)
-    cells = {"mechanism": str(mechanism)} | _exact(mechanism, fault.x, fault.y, held, effort.either(5.0, _SECONDS))
+    neighbours: dict[str, Any] = {"adjacency": fault.adjacency, "distance": fault.distance}
+    seconds = effort.either(5.0, _SECONDS)
+    cells = {"mechanism": str(mechanism)} | _exact(mechanism, fault.x, fault.y, fault.claim, seconds, **neighbours)
     if cells["verdict"] == "not followed":
         return cells, []
-    sampled, seconds = timed(
-        check_values, mechanism, fault.x, fault.y, claim=fault.claim, adjacency=fault.adjacency,
-        distance=fault.distance, runs=_MOST * fault.runs if is_faulty else effort.either(10_000, _RUNS),
+    sampled, taken = timed(
+        check_values, mechanism, fault.x, fault.y, claim=fault.claim, **neighbours,
+        runs=_MOST * fault.runs if is_faulty else effort.either(10_000, _RUNS),
         sequential=is_faulty, alpha=_ALPHA, seed=seeds(1)[0],
     )  # fmt: skip
-    cells |= {"sampled": sampled.verdict.value, "sampling_seconds": round(seconds, 3)}
+    cells |= {"sampled": sampled.verdict.value, "sampling_seconds": round(taken, 3)}
     cells |= {"refuted_after": sampled.runs} if is_faulty else {"detectable": sampled.min_detectable_excess}
     wanted = ExactVerdict.REFUTED if is_faulty else ExactVerdict.VERIFIED
     return cells, [at_most("other verdicts", cells["verdict"] != wanted.value, 0)]
@@ -89,7 +91,8 @@ TABLES = (
     Table(
         "exact-catalogue", 61, {f"{name}, {'faulty' if is_faulty else 'correct'}": (name, is_faulty)
             for name in _FAULTS for is_faulty in (True, False)},
-        _catalogue_cells, quick=("truth-among-the-lies, faulty", "truth-among-the-lies, correct"),
+        _catalogue_cells,
+        quick=("truth-among-the-lies, faulty", "truth-among-the-lies, correct", "edge-noise-for-nodes, faulty"),
     ),
     Table(
         "exact-libraries", 62, _LIBRARY_ROWS, _library_cells, quick=[next(iter(_LIBRARY_ROWS))],

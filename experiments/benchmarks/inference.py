@@ -1,4 +1,4 @@
-"""Statistics, apart, as each JSON file has a module: false alarms, size, coverage, runs to a refutation, power."""
+"""Statistics, apart, as each JSON file has a module: false alarms, size, runs to a refutation, power."""
 
 from __future__ import annotations
 
@@ -13,14 +13,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit, ndtri
+from scipy.special import expit
 
 from ...audit.claims.claim import ApproxDP, Claim, GaussianDP, PureDP
 from ...audit.claims.mironov_propositions import NFoldComposition, ProbabilityPreservation
 from ...audit.claims.renyi import RenyiDP, ZeroConcentratedDP
 from ...audit.events.events import Event
 from ...audit.inference.event_test import Counts, pvalue
-from ...audit.inference.ratio_intervals import maximum_interval
 from ...audit.results.audit_result import AuditResult
 from ...mechanisms import (
     DiscreteGaussianMechanism,
@@ -98,19 +97,15 @@ def _subjects() -> dict[str, Subject]:
     return {subject.name: subject for subject in subjects()}
 
 
-def _audit(subject: Subject, runs: int, seed: int, *, sequential: bool = False) -> AuditResult:
-    pair = subject.mechanism, subject.x, subject.y
-    return check_values(*pair, claim=subject.claim, runs=runs, alpha=ALPHA, seed=seed, sequential=sequential)
-
-
 def _alarm_runs(effort: Effort, kind: str) -> int:
     return int(effort.either(_QUICK_ALARM_RUNS, _ALARM_RUNS[kind]))
 
 
 def _alarms(effort: Effort, name: str, kind: str, seeds: range) -> Counter[str]:
     """Return the counts of audits, refutations and failed health checks."""
-    runs, sequential = _alarm_runs(effort, kind), kind != "fixed size"
-    results = [_audit(_subjects()[name], runs, seed, sequential=sequential) for seed in seeds]
+    subject, runs, sequential = _subjects()[name], _alarm_runs(effort, kind), kind != "fixed size"
+    options: dict[str, Any] = {"claim": subject.claim, "runs": runs, "alpha": ALPHA, "sequential": sequential}
+    results = [check_values(subject.mechanism, subject.x, subject.y, seed=seed, **options) for seed in seeds]
     return Counter(
         audits=len(results),
         refuted=sum(result.is_refuted for result in results),
@@ -133,7 +128,7 @@ def _alarm_cells(effort: Effort, counts: Counter[str], name: str, kind: str) -> 
     }, targets
 
 
-# Inference on counts: exact sizes by enumeration, and coverage of the two-sided interval.
+# Exact sizes of the test by enumeration.
 
 _RUNS = (5, 20, 100)
 _CLAIMS: dict[str, Claim] = {
@@ -205,44 +200,6 @@ def _sizes(effort: Effort, seeds: Seeds, name: str, alpha: float) -> Figures:
         "largest": largest,
         "where": where,
     }, [at_most("largest size", largest, alpha)]
-
-
-def outcome_distributions(kind: str, outcomes: int) -> tuple[Array, Array]:
-    """Return the probabilities on x and y: log ratios evenly spread over [−1, 1] before normalisation, or all ±1."""
-    if kind == "distinct":
-        q = np.full(outcomes, 1.0 / outcomes)
-        weights = np.exp(np.linspace(-1.0, 1.0, outcomes))
-        return weights / weights.sum(), q
-    is_up = np.arange(outcomes) % 2 == 0
-    share_p, share_q = math.e / (1 + math.e), 1 / (1 + math.e)  # of the outcomes more likely on x, in total
-    up, down = int(is_up.sum()), int((~is_up).sum())
-    return np.where(is_up, share_p / up, (1 - share_p) / down), np.where(is_up, share_q / up, (1 - share_q) / down)
-
-
-def _intervals_of(kind: str, outcomes: int, runs: int, seeds: range) -> list[tuple[bool, float]]:
-    """Return for each seed whether the interval covers the largest absolute log ratio, and its width."""
-    p, q = outcome_distributions(kind, outcomes)
-    truth = float(np.abs(np.log(p) - np.log(q)).max())
-    found = []
-    for seed in seeds:
-        rng = np.random.default_rng(seed)
-        interval = maximum_interval(rng.multinomial(runs, p), runs, rng.multinomial(runs, q), runs, alpha=ALPHA)
-        found.append((interval.lower <= truth <= interval.upper, interval.upper - interval.lower))
-    return found
-
-
-def _coverage(effort: Effort, seeds: Seeds, kind: str, outcomes: int, runs: int) -> Figures:
-    found = in_batches(_intervals_of, (kind, outcomes, runs), seeds(effort.either(30, 2_000)), 50, effort.jobs)
-    covered = sum(holds for holds, _ in found)
-    return {
-        "distribution": kind,
-        "outcomes": outcomes,
-        "runs": runs,
-        "repetitions": len(found),
-        "covered": covered,
-        **share_of(covered, len(found)),
-        "width": statistics.median(width for _, width in found),
-    }, [certainly_at_least("the coverage", covered, len(found), 1 - ALPHA)]
 
 
 # Runs until audits refute a claim, by how far the truth exceeds it, for several kinds of mechanism.
@@ -320,16 +277,10 @@ _POWER, _POWER_ALPHAS = 0.95, (0.05, 1e-5)
 _STATING, _POWER_AUDITS, _QUICK_POWER_RUNS = 20, 200, 2_000
 _MORE_AUDITS = 1_000  # in all, where fewer leave it open whether the stated power is reached
 _LEAK = 50.0  # far outside standard normal noise
-_START = 0.3  # probability below the interval that is more likely
 
 
 def _normal(mu: float) -> GaussianOfScale:
     return GaussianOfScale(1.0 / mu, GaussianDP(mu))
-
-
-def _three_numbers(epsilon: float) -> LaplaceOfScale:
-    """Return the answer with Laplace noise, three times, that together is ε-DP."""
-    return LaplaceOfScale(1.0 / epsilon, PureDP(epsilon), lambda answer: [answer / 3.0] * 3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,20 +297,6 @@ class RareOutcome:
     def sample(self, answer: float, size: int, rng: np.random.Generator) -> Any:
         chance = 2.0 * self.frequency * expit(self.epsilon if answer else -self.epsilon)
         return np.where(rng.random(size) < chance, _LEAK, rng.normal(size=size))
-
-
-@dataclass(frozen=True, slots=True)
-class LikelierPart(RareOutcome):
-    """The same with a part of the noise in place of the rare output: one of five outcomes, or an interval."""
-
-    is_interval: bool = False
-
-    def sample(self, answer: float, size: int, rng: np.random.Generator) -> Any:
-        is_in = RareOutcome.sample(self, answer, size, rng) == _LEAK
-        if not self.is_interval:
-            return np.where(is_in, 0, rng.integers(1, 5, size))
-        inside, outside = _START + self.frequency * rng.random(size), (1.0 - self.frequency) * rng.random(size)
-        return ndtri(np.where(is_in, inside, outside + self.frequency * (outside >= _START)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -392,10 +329,6 @@ _SUBJECTS = {
         _Subject("Rényi DP, Gaussian", RenyiDP(4.0, 1.0), lambda s: _normal(math.sqrt(s / 2.0)), 50_000),
         _Subject("pure, rare leak .01", PureDP(1.0), lambda s: RareOutcome(0.01, s), 50_000, _is_rare_outcome),
         _Subject("pure, rare leak .001", PureDP(1.0), lambda s: RareOutcome(0.001, s), 500_000, _is_rare_outcome),
-        _Subject("pure, leak .05", PureDP(1.0), lambda s: RareOutcome(0.05, s), 20_000, _is_rare_outcome),
-        _Subject("pure, outcome .2", PureDP(1.0), lambda s: LikelierPart(0.2, s), 20_000),
-        _Subject("pure, interval .05", PureDP(1.0), lambda s: LikelierPart(0.05, s, is_interval=True), 20_000),
-        _Subject("pure, three numbers", PureDP(1.0), _three_numbers, 20_000),
     )
 }
 
@@ -464,7 +397,6 @@ _REFUTATION_ROWS = {
     for name in KINDS
     for truth, kind in [*itertools.product(_TRUTHS, _MOST_MEDIAN), (_FIXED_TRUTH, "fixed")]
 }
-_DISTRIBUTIONS = itertools.product(("distinct", "tied"), (5, 50), (10_000, 1_000_000))
 _POWER_ROWS = {
     f"{name}, {kind}, {alpha:g}": (name, kind, alpha)
     for name, kind, alpha in itertools.product(_SUBJECTS, ("fixed size", "sequential"), _POWER_ALPHAS)
@@ -477,7 +409,5 @@ TABLES = (
     ),
     Table("sizes", 2, _SIZE_ROWS, _sizes, quick=("pure, 0.05",)),
     Table("refutation", 4, _REFUTATION_ROWS, _refutation, quick=("laplace, 2, default",)),
-    Table("coverage", 5, {", ".join(map(str, each)): each for each in _DISTRIBUTIONS}, _coverage,
-        quick=("distinct, 5, 10000",)),
     Table("power", 6, _POWER_ROWS, _power, quick=("pure, Laplace, fixed size, 0.05",)),
 )  # fmt: skip

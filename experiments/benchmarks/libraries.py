@@ -1,8 +1,6 @@
-"""Audits of released libraries, the defects in them, and suites of libraries, apart, because a page shows them."""
+"""Audits of released libraries and the defects in them, apart, because a page shows them."""
 
 from __future__ import annotations
-
-from typing import Final
 
 from ...audit.datasets.adjacency import AddRemove
 from ...audit.datasets.domains import Rows
@@ -12,16 +10,9 @@ from ...audit.results.verdict import Verdict
 from ...mechanisms.faulty import FlooredScaleMean
 from ..libraries.defects import Defect, defects
 from ..libraries.subjects import Subject, diffprivlib_subjects, opendp_subjects, pydp_subjects, release_of
-from ..library_suites.audited_library import plan_of
-from ..library_suites.coverage import Status, coverage_of_run
-from ..library_suites.library_names import library_named
-from ..library_suites.run_plan import run_plan
 from ..published.auditorium import BoundedMean
 from .measure import Effort, Figures, Seeds, Table, at_least, at_most, spread, timed
 
-_SUITE_ALPHA: Final = 1e-4  # the default of `dpaudit suite`
-_MINUTES: Final = {"opendp": 12.0, "diffprivlib": 15.0, "pydp": 4.0, "pipeline-dp": 8.0}
-_QUICK_ONLY, _QUICK_MINUTES = r"numerical.*Laplace.*int", 0.05
 _ALPHA, _DEFECT_ALPHA, _SEEDS, _QUICK_RUNS = 1e-5, 1e-6, 5, 5_000
 # Objects of a library are named, since they cannot be sent to a process.
 _SUBJECTS: dict[str, dict[str, Subject]] = {
@@ -55,31 +46,6 @@ def span(numbers: list[float], spec: str = ".3g") -> str:
     """Return the least and the largest number, or the one that all are."""
     low, high = format(min(numbers), spec), format(max(numbers), spec)
     return low if low == high else f"{low} to {high}"
-
-
-def _suite_cells(effort: Effort, seeds: Seeds, library: str, seed: int) -> Figures:
-    minutes = effort.either(_QUICK_MINUTES, _MINUTES[library])
-    selection = effort.either(_QUICK_ONLY, None)
-    described = library_named(library)
-    plan = plan_of(described, alpha=_SUITE_ALPHA, only=selection)
-    run = run_plan(described, plan, seed=seed, minutes=minutes, workers=1, only=selection)
-    coverage = coverage_of_run(run)
-    doubtful = coverage.count(Status.NOT_CONFIRMED)
-    return {
-        "release": plan.release,
-        "seed": seed,
-        "minutes": minutes,
-        "public": len(coverage.lines),
-        "audited": coverage.audited,
-        "same": coverage.count(Status.SAME),
-        "by_values": coverage.count(Status.REFUTED),
-        "by_bits": coverage.count(Status.REFUTED_BY_BITS),
-        "doubtful": doubtful,
-        "rest": len(coverage.lines) - coverage.audited - coverage.count(Status.SAME),
-        "points": len(plan.targets),
-        "reached": len(plan.targets) - len(run.not_reached),
-        "unknown": sum(line.status is Status.REFUTED and not line.known for line in coverage.lines),
-    }, [at_most("not confirmed", doubtful, 0)]
 
 
 def _audited(library: str, name: str, runs: int, seed: int, floating_point: FloatingPoint) -> tuple[AuditResult, float]:
@@ -158,7 +124,6 @@ def _audits_of(number: int, library: str, *quick: str) -> Table:
 
 _DEFECT_ROWS = {f"defect: {name}": (name,) for name in _DEFECTS}
 _DEFECT_QUICK = ("defect: LinearRegression", "defect: private_mean of DP-Auditorium, by its definition")
-_SUITE_ROWS = {f"suite: {library}, seed {seed}": (library, seed) for library in _MINUTES for seed in range(3)}
 
 TABLES = (
     _audits_of(32, "opendp", "laplace, int", "randomised response, bool"),
@@ -166,9 +131,5 @@ TABLES = (
     _audits_of(34, "pydp", "LaplaceMechanism", "Count"),
     Table(
         "defects", 35, _DEFECT_ROWS, _defect_cells, quick=_DEFECT_QUICK, library=lambda name: _DEFECTS[name].library
-    ),
-    Table(
-        "library-suites", 41, _SUITE_ROWS, _suite_cells, quick=("suite: pydp, seed 0",),
-        library=lambda library, seed: library,
     ),
 )  # fmt: skip

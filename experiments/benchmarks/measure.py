@@ -184,15 +184,11 @@ def by_name(names: Iterable[str]) -> dict[str, tuple[str]]:
 
 def _finished(figures: Figures, seconds: float) -> Row:
     cells, targets = figures
-    return Row(cells=cells, targets=targets, machine=machine(), seconds=round(seconds, 1), date=this_moment()[:10])
-
-
-def machine() -> str:
-    """Return a sentence that describes this machine."""
-    return (
+    machine = (
         f"Machine: {joblib.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}, "
         f"numpy {np.__version__}, scipy {scipy.__version__}."
     )
+    return Row(cells=cells, targets=targets, machine=machine, seconds=round(seconds, 1), date=this_moment()[:10])
 
 
 check_values = partial(check, floating_point="ignore", jobs=1)
@@ -233,16 +229,10 @@ def measure(
 ) -> bool:
     """Measure the tables and return whether the rows meet every target.
 
-    Rows whose key contains a text of `only` are measured, by default all, or those of the quick form. Each measured row
-    is written to the JSON file at once and replaces a row of the same key. `resume` keeps complete rows of the file and
-    continues growing ones. `tell` receives a line for each measured row.
-
-    Raises
-    ------
-    UnknownNameError
-        If no row contains a text of `only`.
-    OptionError
-        If rows named by `only` need a library that is not installed.
+    Rows whose key contains a text of `only` are measured, by default all, or those of the quick form; a text that is in
+    no row, or in one whose library is not installed, is refused. Each measured row is written to the JSON file at once
+    and replaces a row of the same key. `resume` keeps complete rows of the file and continues growing ones. `tell`
+    receives a line for each measured row.
     """
     tables = list(tables)
     if resume and file is None:
@@ -276,13 +266,13 @@ def measure(
 
 
 def _line(table: str, key: str, row: Row) -> str:
-    figures = ", ".join(f"{name} {_shown(value)}" for name, value in row["cells"].items() if value is not None)
+    figures = [
+        f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}"
+        for name, value in row["cells"].items()
+        if value is not None
+    ]
     missed = [f"; MISSED: {words(target)}" for target in row["targets"] if not is_met(target)]
-    return f"{table}: {key} ({row['seconds']:.0f} s): {figures}{''.join(missed)}"
-
-
-def _shown(value: Value) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    return f"{table}: {key} ({row['seconds']:.0f} s): {', '.join(figures)}{''.join(missed)}"
 
 
 def words(target: Target) -> str:
@@ -299,10 +289,7 @@ def load_record(path: Path) -> Record:
         if body["schema"] != SCHEMA:
             raise ValueError(f"schema {body['schema']}, expected {SCHEMA}")
         tables: Record = body["tables"]
-        for row in (row for rows in tables.values() for row in rows.values()):
-            if not set(row) >= {"cells", "targets", "seconds"}:
-                raise ValueError("a row without cells, targets or seconds")
-    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+    except (OSError, ValueError, TypeError, KeyError) as error:
         raise RecordError(
             f"{path} is not a record of a benchmark ({error}); move the file away.", path=str(path)
         ) from error

@@ -1,4 +1,4 @@
-"""The sample report, with one audit of each kind, and its pictures in a browser."""
+"""The sample report, with one audit of each kind, and its picture in a browser."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from ...mechanisms.faulty import VarianceAsScaleGaussian
 from ...reports import html
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, PdfMargins
+    from playwright.sync_api import Browser
     from playwright.sync_api import Page as BrowserPage
 
 # Reports in Chromium without a window, driven by Playwright.
@@ -200,21 +200,10 @@ def _statements(options: dict[str, Any]) -> list[Entry]:
     ]
 
 
-_MARGIN: PdfMargins = {"top": "15mm", "bottom": "15mm", "left": "15mm", "right": "15mm"}
-
-
 def pictures(folder: Path, *, jobs: int | None = None) -> list[Path]:
-    """Write the sample report and its pictures on a laptop, in dark mode, on a phone and on paper; return the files."""
-    suite = sample_suite(jobs=jobs)
-    page = folder / "report.html"
-    write_atomically(page, html(suite))
-    made = [page]
+    """Write the sample report and its picture on a laptop, and return the files."""
+    page, picture = folder / "report.html", folder / "laptop.png"
+    write_atomically(page, html(sample_suite(jobs=jobs)))
     with chromium() as browser:
-        for name, width, dark in (("laptop", 1280, False), ("dark", 1280, True), ("phone", 390, False)):
-            looked = visit(browser, page, width=width, dark=dark)
-            made.append(folder / f"{name}.png")
-            looked.page.screenshot(path=made[-1])
-        made.append(folder / "report.pdf")
-        looked = visit(browser, page, width=1280)
-        looked.page.pdf(path=made[-1], format="A4", margin=_MARGIN)
-    return made
+        visit(browser, page, width=1280).page.screenshot(path=picture)
+    return [page, picture]

@@ -18,7 +18,6 @@ from .measure import (
     Figures,
     Seeds,
     Table,
-    Value,
     at_least,
     at_most,
     at_most_by_chance,
@@ -110,15 +109,14 @@ def _excess_cells(effort: Effort, seeds: Seeds, where: str, epsilon: float, q: f
         arguments = (_crowded(where, epsilon, q, errors, runs), epsilon, runs, kind == "sequential")
         found = in_batches(_excess_found, arguments, seeds(audits, 10_000 * errors), _BATCH, effort.jobs)
         shares.append(sum(found) / audits)
-    cells: dict[str, Value] = {
+    return {
         "place": where,
         "epsilon": epsilon,
         "q": q,
         "kind": kind,
         "correct": shares[0],
         "found": shares[1],
-    }
-    return cells, [
+    }, [
         at_least("share found", shares[1], _FOUND_SHARE),
         at_most_by_chance("share of correct mechanisms", shares[0], audits, ALPHA),
     ]
@@ -131,7 +129,6 @@ _PROBABILITIES = (0.01, 0.003, 0.001, 1e-4)
 _MOST_TIMES = {0.05: 1.3, 1e-5: 1.0}  # multiples of 3·ln(1/alpha)/p
 _CAP_TIMES = 12.0  # planned runs, as a multiple of the same
 _PLACE, _STEP, _LEAK_WIDTH = 0.3, 0.4, 1e-4  # of the leaks amid the noise, by how much they differ, and of the interval
-_SHARE_PROBABILITY, _SHARE_ALPHA = 0.003, 1e-5
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,34 +156,24 @@ _LEAK_ROWS = {
 }
 
 
-def _taken(place: str, probability: float, alpha: float, runs: int, sequential: bool, seeds: range) -> list[float]:
-    audit = partial(check_values, claim=PureDP(1.0), runs=runs, alpha=alpha, sequential=sequential, detect=1.0)
+def _taken(place: str, probability: float, alpha: float, runs: int, seeds: range) -> list[float]:
+    audit = partial(check_values, claim=PureDP(1.0), runs=runs, alpha=alpha, sequential=True, detect=1.0)
     audits = (audit(LeakyLaplace(probability, place), 0.0, 1.0, seed=seed) for seed in seeds)
     return [float(result.runs) if result.is_refuted else math.inf for result in audits]
 
 
 def _leak_cells(effort: Effort, seeds: Seeds, place: str, probability: float, alpha: float) -> Figures:
-    audits, leak = effort.either(1, _AUDITS), (place, probability, alpha)
     unit = 3.0 * math.log(1.0 / alpha) / probability
-    taken = in_batches(_taken, (*leak, int(_CAP_TIMES * unit), True), seeds(audits), _BATCH, effort.jobs)
+    arguments = (place, probability, alpha, int(_CAP_TIMES * unit))
+    taken = in_batches(_taken, arguments, seeds(effort.either(1, _AUDITS)), _BATCH, effort.jobs)
     median = float(np.quantile(taken, 0.5, method="inverted_cdf"))
-    cells: dict[str, Value] = {
+    return {
         "place": place,
         "probability": probability,
         "alpha": alpha,
         "median": median,
         "times": median / unit,
-        "fixed": None,
-        "sequential": None,
-    }
-    targets = [] if effort.is_quick else [at_most("median as a multiple", median / unit, _MOST_TIMES[alpha])]
-    if (probability, alpha) == (_SHARE_PROBABILITY, _SHARE_ALPHA):
-        for kind, sequential in (("fixed", False), ("sequential", True)):
-            fresh = seeds(audits, 100_000 * (1 + sequential))
-            found = in_batches(_taken, (*leak, _RUNS, sequential), fresh, _BATCH, effort.jobs)
-            cells[kind] = sum(map(math.isfinite, found)) / audits
-            targets.append(at_least(f"share found, {kind}", float(str(cells[kind])), _FOUND_SHARE))
-    return cells, targets
+    }, [] if effort.is_quick else [at_most("median as a multiple", median / unit, _MOST_TIMES[alpha])]
 
 
 _EXCESS_QUICK = ("value, 0, 0.05, sequential", "interval of a norm, 0, 0.05, fixed")

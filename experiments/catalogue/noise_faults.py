@@ -48,9 +48,13 @@ def _calibrations() -> list[Fault]:
             cause="Gaussian noise claimed to be ε-DP: no finite ε",
             practice="The δ is small, so it is left out. Far out the ratio of two normal densities is unbounded.",
             runs=200_000),
-        _NORMAL("domain-not-clipped", faulty.UnclippedLocalGaussian(1.0, 0.01, m.Interval(0, 1)),
-            NeighbouringPair(0.0, 3.0, Local(), Values((0.0, 0.5, 1.0, 3.0))),
-            correct=m.LocalGaussianMechanism(1.0, 0.01, m.Interval(0, 1))),
+        _NORMAL("domain-not-clipped", m.GaussianMechanism(1.0, 0.01),
+            NeighbouringPair(0.0, 3.0, Local(), Values((0.0, 0.5, 1.0, 3.0))), truth=None,
+            correct=m.LocalGaussianMechanism(1.0, 0.01, m.Interval(0, 1)),
+            cause="A person's value with noise for a domain to which the value is not clipped: no (ε, δ) holds",
+            practice="The sensitivity is taken as max − min of the data seen so far, or of what a sensor should "
+            "deliver, and the value is sent unchanged. The bug shows as soon as a value leaves the domain, and more "
+            "the farther it lies."),
     ]  # fmt: skip
 
 
@@ -152,16 +156,25 @@ def _scales() -> list[Fault]:
     up_to_two = NeighbouringPair([1.0, 2.0], [1.0], _ROWS, Rows(high=2.0))
     count, sum_to_two = m.LaplaceMechanism(0.5, query=len), m.LaplaceMechanism(0.5, 2.0, total)
     return [
-        _LAPLACE("sensitivity-understated", faulty.UnderstatedSensitivityLaplace(0.5, query=total), up_to_two,
-            correct=sum_to_two, cause="A sum of values up to 2 with the sensitivity of a count, 1: 2ε instead of ε"),
+        _LAPLACE("sensitivity-understated", m.LaplaceMechanism(0.5, query=total), up_to_two, correct=sum_to_two,
+            truth=PureDP(1.0), cause="A sum of values up to 2 with the sensitivity of a count, 1: 2ε instead of ε",
+            practice="Code for a count is reused for a sum, or the clipping bound is changed in one place only. The "
+            "bug shows on add/remove neighbours that differ by a row at the bound."),
         _LAPLACE("replace-half-sensitivity", m.LaplaceMechanism(0.5, query=total),
             NeighbouringPair([1.0, 1.0], [1.0, -1.0], Replace(), Rows(low=-1.0)), correct=sum_to_two,
             truth=m.LaplaceMechanism(1.0).claim,
             cause="Sensitivity 1, the largest value, for a sum of values in [−1, 1] when a row is replaced",
             practice="Add/remove and replace are confused; from −1 to 1 a row moves the sum by 2 (Dwork & Roth 2014)."),
-        _LAPLACE("scale-epsilon", faulty.InvertedScaleLaplace(0.5, query=len), _COUNT, correct=count),
-        _LAPLACE("deviation-as-scale", faulty.DeviationAsScaleLaplace(0.5, query=len), _COUNT, correct=count,
-            runs=50_000),
+        _LAPLACE("scale-epsilon", m.LaplaceMechanism(1 / 0.5, query=len), _COUNT, correct=count, claim=count.claim,
+            cause="A count with Laplace noise of scale ε instead of 1/ε: (1/ε)-DP",
+            practice="The generator's `scale` is taken for the rate, or for the privacy parameter itself. There is too "
+            "little noise for ε < 1 and too much for ε > 1. At ε = 1 the bug is invisible, so it passes a test written "
+            "there (Ding et al. 2018)."),
+        _LAPLACE("deviation-as-scale", m.LaplaceMechanism(0.5 * math.sqrt(2), query=len), _COUNT, correct=count,
+            claim=count.claim, runs=50_000,
+            cause="Laplace noise of standard deviation 1/ε instead of scale 1/ε: √2·ε",
+            practice="Noise is specified by its standard deviation, as Gaussian noise is; that of Laplace noise is √2 "
+            "scales."),
         _LAPLACE("best-of-draws", m.LaplaceMechanism(1.0, query=len), _COUNT, correct=count, claim=count.claim,
             cause="Two noisy answers drawn, and the one nearer to the truth released: 2ε instead of ε",
             practice="A release that looks too noisy is drawn again. The smaller of two exponential magnitudes is "
@@ -176,7 +189,8 @@ def _shapes() -> list[Fault]:
     nine_ten = NeighbouringPair([1] * 9, [1] * 10, _ROWS, Rows(values=(1,), most=12))
     return [
         _LAPLACE("inverse-cdf-wrong-letter", faulty.AnswerInTheBranchLaplace(0.5), near, correct=noise, exact=math.inf),
-        _LAPLACE("inverse-cdf-mixed-uniforms", faulty.MixedUniformsLaplace(0.5), _ANSWER, correct=noise),
+        _LAPLACE("inverse-cdf-mixed-uniforms", faulty.MixedUniformsLaplace(0.5), _ANSWER, correct=noise,
+            exact=math.inf),
         _LAPLACE("noise-cut-off", faulty.BoundedLaplace(0.5), _ANSWER, correct=noise, exact=math.inf, runs=20_000,
             cause="Laplace noise redrawn until it is within three scales, without a δ: no finite ε"),
         _LAPLACE("noise-one-sided", faulty.OneSidedLaplace(0.5), _ANSWER, correct=noise, exact=math.inf),
@@ -188,25 +202,38 @@ def _shapes() -> list[Fault]:
 
 
 def _counts() -> list[Fault]:
-    count, in_range = m.GeometricMechanism(0.5, query=len), faulty.RangedCount(0.5, 4, is_redrawn=False)
+    count = m.GeometricMechanism(0.5, query=len)
+    in_range, redrawn = (faulty.RangedCount(0.5, 4, is_redrawn) for is_redrawn in (False, True))
     bits, whole = Rows(values=(0, 1)), NeighbouringPair(0, 1, Within("l1"), Answers(integer=True))
     user = NeighbouringPair([("Ann", 1), ("Bob", 2), ("Bob", 3)], [("Ann", 1)], UserLevel(0))
     one_more = NeighbouringPair([0, 0], [0, 0, 1], _ROWS, bits)
     zero_less = NeighbouringPair([0, 0, 1], [0, 1], _ROWS, bits)
     return [
-        _GEOMETRIC("user-with-many-rows", faulty.PerRowGeometric(0.5, query=len), user,
-            correct=m.GeometricMechanism(0.5, 2, len),
-            cause="A count with noise for one row, for users with up to two rows: 2ε at user level"),
-        _GEOMETRIC("ratio-squared", faulty.SquaredRatioGeometric(0.5, query=len), _COUNT, correct=count),
+        _GEOMETRIC("user-with-many-rows", count, user, correct=m.GeometricMechanism(0.5, 2, len), truth=PureDP(1.0),
+            cause="A count with noise for one row, for users with up to two rows: 2ε at user level",
+            practice="The unit of privacy is a person while the table has one row per event. The bug shows on "
+            "neighbours that differ by a user with all their rows."),
+        _GEOMETRIC("ratio-squared", m.GeometricMechanism(1.0, query=len), _COUNT, correct=count, claim=count.claim,
+            cause="A count with noise of ratio e^{−2ε} instead of e^{−ε}: 2ε instead of ε",
+            practice="A factor 2 that belongs below ε, as the sensitivity of a replaced row, is written above it. The "
+            "bug shows on every pair of different counts."),
         _GEOMETRIC("one-wrong-entry", faulty.MisprintedTableGeometric(0.5, 1.2, query=len), _COUNT, correct=count,
             exact=0.5 + math.log(1.2), runs=100_000),
         _GEOMETRIC("noise-rounded-to-zero", faulty.TowardsZeroLaplace(0.5), whole, correct=m.GeometricMechanism(0.5),
             exact=0.5 + math.log(2)),
-        _GEOMETRIC("redrawn-into-range", faulty.RedrawnIntoRange(0.5), one_more, correct=in_range, runs=50_000,
-            cause="A count from 0 to 4 with geometric noise, redrawn instead of clamped while out of range: up to 2ε"),
-        _GEOMETRIC("clamped-to-the-rows", faulty.RangeOfTheRows(0.5), zero_less, correct=in_range),
-        _GEOMETRIC("redrawn-to-the-rows", faulty.RangeOfTheRows(0.5, is_redrawn=True),
-            NeighbouringPair([0, 0, 1], [0, 0], _ROWS, bits), correct=in_range,
+        # The loss is largest between 0 and 1, where the probabilities of being inside the range differ most.
+        _GEOMETRIC("redrawn-into-range", redrawn, one_more, correct=in_range, runs=50_000,
+            truth=PureDP(m.exact_epsilon(redrawn.distribution([0, 0]), redrawn.distribution([0, 1]))),
+            cause="A count from 0 to 4 with geometric noise, redrawn instead of clamped while out of range: up to 2ε",
+            practice='"Truncated" noise is renormalised. The probability of being inside the range depends on the '
+            "count. The bug shows at an end of the range."),
+        _GEOMETRIC("clamped-to-the-rows", faulty.RangedCount(0.5, None, is_redrawn=False), zero_less, correct=in_range,
+            truth=None, cause="A noisy count clamped to the exact number of rows, a post-processing that looks at the "
+            "data: no finite ε",
+            practice="A result above the number of rows looks wrong and is clamped to it. The bug shows when a row "
+            "that does not count is added: one more number is possible."),
+        _GEOMETRIC("redrawn-to-the-rows", faulty.RangedCount(0.5, None, is_redrawn=True),
+            NeighbouringPair([0, 0, 1], [0, 0], _ROWS, bits), correct=in_range, truth=None,
             cause="Noise redrawn until the count is between 0 and the exact number of rows",
             practice="The range that a library requires is taken from the data."),
     ]  # fmt: skip
@@ -240,10 +267,18 @@ def response_faults() -> list[Fault]:
     two_times = _values((0, 1), (0, 0), ((0, 0), (0, 1), (1, 0), (1, 1)))
     fresh = faulty.RememberedResponse(1.0, is_remembered=False)
     return [
-        _LOCAL("truth-among-the-lies", faulty.TruthAmongTheLies(1.0), _values(0, 1), correct=right),
-        _LOCAL("odds-for-two-values", faulty.BinaryOddsForManyValues(1.0, 5), five,
+        # With p = e^ε/(e^ε + 1): (p + (1 − p)/2)/((1 − p)/2) = 1 + 2p/(1 − p).
+        _LOCAL("truth-among-the-lies", m.RandomisedResponse(math.log1p(2 * math.e)), _values(0, 1), correct=right,
+            claim=right.claim,
+            cause="The value with probability p = e^ε/(e^ε + k − 1), else any of all k values: ln(1 + k e^ε/(k − 1)) "
+            "instead of ε",
+            practice='Two descriptions are mixed: "answer truly with probability p, else flip a coin" needs a smaller '
+            "p, as the coin may give the true value too. The bug shows on every pair."),
+        _LOCAL("odds-for-two-values", m.RandomisedResponse(1.0 + math.log(4), 5), five, claim=right.claim,
             correct=m.RandomisedResponse(1.0, 5),
-            cause="The value with the probability for yes and no, e^ε/(1 + e^ε), although there are five: ε + ln 4"),
+            cause="The value with the probability for yes and no, e^ε/(1 + e^ε), although there are five: ε + ln 4",
+            practice="The code for yes and no is extended to a menu and the formula stays (Kairouz, Bonawitz & Ramage "
+            "2016 give the formula for k values)."),
         _LOCAL("biased-coin", faulty.BiasedCoinResponse(), yes_no, correct=m.RandomisedResponse(math.log(3)),
             cause="Warner's two coins, the second of which says yes one time in four: ln 5 instead of ln 3"),
         _LOCAL("only-yes-randomised", faulty.OnlyYesRandomised(1.0), yes_no, correct=right),
@@ -267,7 +302,11 @@ def oracle_faults() -> list[Fault]:
             practice="A switch between SUE and OUE sets only one of the two probabilities. The 1 of SUE adds ε/2 to "
             "the log odds ratio, and the 0 of OUE adds ε."),
         _ORACLE("true-bit-set-twice", faulty.TrueBitSetTwice(1.0), four, correct=optimised, runs=20_000),
-        _ORACLE("ones-never-cleared", faulty.OnesNeverCleared(1.0), four, correct=unary),
+        _ORACLE("ones-never-cleared", BitReports(1.0, unary_coins(1.0, False)[1], 4), four, correct=unary,
+            claim=unary.claim, truth=None,
+            cause="Unary encoding that turns 0s into 1s at random but keeps every 1: no finite ε",
+            practice="A loop sets the bits that are to be 1 and leaves the others as they are, in the array that holds "
+            "the encoded value. A value whose bit is reported as 0 is then certainly not the true one."),
         _ORACLE("threshold-on-half-the-noise", m.ThresholdedHistogram(2.0, 4), four,
             correct=m.ThresholdedHistogram(1.0, 4), claim=unary.claim, runs=20_000,
             cause="Thresholded histogram encoding with Laplace noise of scale 1/ε for 2/ε: nearly twice the loss",

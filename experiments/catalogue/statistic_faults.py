@@ -21,10 +21,12 @@ from ...mechanisms.faulty.flaw import (
     column_totals,
     half_precision_total,
     n_triangles,
+    squared_rows,
     standardised,
     total,
 )
 from ...mechanisms.faulty.noise import gap_at_the_median, largest_degree, mean, median, n_edges, share_of_a_row, spread
+from ...mechanisms.faulty.selection import LargestNoisyCount
 from ..documents.named_mechanisms import rise_and_fall
 from .fault import Fault, FaultMaker, NeighbouringPair, fault
 
@@ -49,14 +51,15 @@ def _compositions() -> list[Fault]:
     exposed, row = m.NameAndShame(0.01), NeighbouringPair([7], [8], Replace(), Rows(values=(7, 8), most=1))
     return [
         _COMPOSITION("noise-shared-by-queries", faulty.SharedNoiseLaplace(0.5, (len, total)), ones, correct=both,
+            exact=math.inf,
             cause="Two Laplace mechanisms whose claims are added, with the same noise in both: no finite ε"),
-        _COMPOSITION("loop-charged-once", faulty.UndercountedComposition(m.LaplaceMechanism(0.5, query=len), 3),
-            NeighbouringPair([1] * 3, [1] * 2, _ROWS, Rows(values=(1,))),
+        _COMPOSITION("loop-charged-once", m.composed(m.LaplaceMechanism(0.5, query=len), 3),
+            NeighbouringPair([1] * 3, [1] * 2, _ROWS, Rows(values=(1,))), claim=PureDP(0.5),
             correct=m.composed(m.LaplaceMechanism(0.5 / 3, query=len), 3), cause="Three answers charged as one",
             practice="A release in a loop, a retry after a time-out or an answer for each group is charged once.",
             runs=50_000),
-        _COMPOSITION("root-without-delta", faulty.UndercountedComposition(m.RandomisedResponse(0.5), 16, charged=4.0),
-            bit, correct=m.composed(m.RandomisedResponse(2.0 / 16), 16),
+        _COMPOSITION("root-without-delta", m.composed(m.RandomisedResponse(0.5), 16), bit, claim=PureDP(4.0 * 0.5),
+            correct=m.composed(m.RandomisedResponse(2.0 / 16), 16),
             cause="Sixteen answers charged as √16, without a δ",
             practice="Advanced composition is remembered as its root (Dwork & Roth 2014, Theorem 3.20).", runs=50_000),
         _COMPOSITION("advanced-with-wrong-k", hundred, bit, correct=m.RandomisedResponseFold(0.1, 10), claim=advanced,
@@ -68,8 +71,11 @@ def _compositions() -> list[Fault]:
             bound_on="delta", truth=ApproxDP(0.0, 0.03), exact=1 - 0.99**3,
             cause="The δ of one of three queries as that of all",
             practice="ε is divided among the queries and δ is not.", runs=20_000),
-        _COMPOSITION("delta-for-each-half", faulty.TwiceExposed(0.01), row, correct=exposed, bound_on="delta",
-            runs=50_000),
+        _COMPOSITION("delta-for-each-half", m.NameAndShame(0.02), row, correct=exposed, claim=exposed.claim,
+            bound_on="delta", runs=50_000,
+            cause="Each row exposed with probability 2δ where δ is claimed: (0, 2δ)-DP",
+            practice="δ is taken for a constant of the program and spent on each of the two halves of a report. The "
+            "bug shows where a row is replaced, and in the number of people exposed."),
     ]  # fmt: skip
 
 
@@ -82,8 +88,13 @@ def _groups() -> list[Fault]:
             truth=ApproxDP(2.0, 0.01 * (1 + math.e)), cause="kδ for a group of k, where δ grows with e^((k − 1)ε)",
             practice="Group privacy is remembered as k times both (Dwork & Roth 2014, Theorem 2.2 is of pure DP).",
             runs=50_000),
-        _GROUP("local-sensitivity", faulty.LocalSensitivityLaplace(0.5), empty_and_two,
-            correct=faulty.LocalSensitivityLaplace(0.5 / 3)),
+        _GROUP("local-sensitivity", m.LaplaceMechanism(0.5, query=squared_rows), empty_and_two,
+            correct=m.LaplaceMechanism(0.5, 3.0, squared_rows), truth=PureDP(1.5),
+            cause="The squared number of rows with noise for the sensitivity at the empty dataset: (2m − 1)·ε for up "
+            "to m rows",
+            practice="The sensitivity is measured on the dataset at hand and its neighbours, where the answer moves by "
+            "1, and used for all datasets. The bug does not show between 0 rows and 1. It shows at distance 2 from the "
+            "empty dataset, where the answer moves by 4 instead of 2, and between 1 row and 2, where it moves by 3."),
     ]  # fmt: skip
 
 
@@ -150,10 +161,19 @@ def _weights() -> list[Fault]:
     first_falls = _answers((0.0, 0.0), (-1.0, 0.0))
     auction = m.PostedPriceAuction(1.0, [1.0, 2.0, 3.0])
     return [
-        _EXPONENTIAL("exponential-without-two", faulty.ExponentialMissingFactorTwo(1.0), one_up, correct=right,
-            runs=20_000),
-        _EXPONENTIAL("utility-sensitivity-halved", faulty.HalfSensitivityExponential(1.0), _APART, correct=right,
-            runs=50_000),
+        _EXPONENTIAL("exponential-without-two", m.ExponentialMechanism(1.0, monotone=True), one_up, correct=right,
+            truth=PureDP(2.0), runs=20_000,
+            cause="Pr[r] ∝ exp(ε u/Δ) instead of exp(ε u/(2Δ)) for utilities that are not monotone: 2ε instead of ε",
+            practice="The 2 is left out, or the saving for monotone utilities is taken where a row is replaced "
+            "(McSherry & Talwar 2007). The bug shows only if one utility rises while the others fall. Utilities (0, …, "
+            "0) against (1, −1, …, −1), K = 50, ε = 1: exact loss 1.880, and .966 with the 2. If only one utility "
+            "moves, the loss stays below ε."),
+        _EXPONENTIAL("utility-sensitivity-halved", m.ExponentialMechanism(1.0, 0.5), _APART, correct=right,
+            truth=PureDP(2.0), runs=50_000,
+            cause="The exponential mechanism with half of the utilities' sensitivity: 2ε instead of ε",
+            practice="The sensitivity is read off one candidate, or one kind of neighbour, and not taken as the "
+            "maximum over all. The bug shows where one utility rises while the others fall by as much. If utilities "
+            "are monotone, the 2 in the exponent makes up for the half and the claim holds."),
         _EXPONENTIAL("range-from-the-data", faulty.PricesFromTheBids(1.0), bids, correct=auction),
         _EXPONENTIAL("powers-of-ten", m.ExponentialMechanism(math.log(10)), _APART, correct=right, claim=right.claim,
             runs=50_000, cause="The exponential mechanism with weights 10^(ε u/(2Δ)): ε ln 10 = 2.3ε instead of ε",
@@ -179,13 +199,24 @@ def _winners() -> list[Fault]:
     swapped = _answers((1.0, 0.5), (0.5, 1.0), counts)
     tied, apart = _answers((1.0, 1.0), (0.0, 1.0), counts), _answers((0.0, 0.0), (1.0, -1.0), counts)
     top_two = _answers((0.0,) * 4, (1.0, 1.0, -1.0, -1.0))
-    value = faulty.NoisyMaxReleasingValue(0.5, 5)
     beside = faulty.WinnerWithNoisyCount(1.0)
     top = faulty.TopCandidates(1.0)
     return [
-        _NOISY_MAX("noisy-max-without-two", faulty.NoisyMaxMissingFactorTwo(1.0), _APART, correct=right, runs=50_000),
-        _NOISY_MAX("noisy-max-value", value, _answers((0.0,) * 5, (1.0,) * 5),
-            correct=faulty.NoisyMaxReleasingValue(0.1, 5), exact=value.truth.epsilon),
+        _NOISY_MAX("noisy-max-without-two", m.ReportNoisyMax(1.0, monotone=True), _APART, correct=right,
+            truth=PureDP(2.0), runs=50_000,
+            cause="Report noisy max with noise of scale Δ/ε, enough for monotone counts only: 2ε instead of ε",
+            practice="The saving for counting queries (Dwork & Roth 2014, Claim 3.9) is taken where a row is replaced, "
+            "or for scores that can fall when a row is added. The bug shows where one count rises while the others "
+            "fall."),
+        _NOISY_MAX("noisy-max-value", LargestNoisyCount(1 / 0.5, PureDP(0.5)),
+            _answers((0.0,) * 5, (1.0,) * 5), correct=LargestNoisyCount(5 / 0.5, PureDP(0.5)),
+            exact=2.5, truth=PureDP(2.5),
+            cause="The largest noisy count released, with noise that suffices for its index: Kε instead of ε for K "
+            "counts",
+            practice="The maximum comes for free with its index and is printed with it (Ding, Wang, Wang, Zhang & "
+            "Kifer 2018, Section 4). When a row can raise all K counts, the lower tail of the released value falls by "
+            "e^{−Kε} for a shift of 1, as all K noises must be low. The bug shows on counts (0, …, 0) and (1, …, 1), "
+            "at values below both."),
         _NOISY_MAX("one-noise-for-all", faulty.OneNoiseForAll(1.0), swapped, correct=right),
         _NOISY_MAX("winner-with-exact-count", faulty.WinnerWithExactCount(1.0), tied, correct=both, exact=math.inf),
         _NOISY_MAX("budget-spent-twice", beside, apart, correct=both,
@@ -306,10 +337,18 @@ def _graphs() -> list[Fault]:
     without_one.remove_edge(0, 1)
     histogram, three_edges = m.DegreeHistogramMechanism(0.5, 3), m.EdgeCountMechanism(0.5, nodes, 3)
     return [
-        _GRAPH("edge-noise-for-nodes", faulty.EdgeNoiseForNodes(0.5), centre, correct=three_edges,
+        _GRAPH("edge-noise-for-nodes", m.EdgeCountMechanism(0.5), centre, correct=three_edges, truth=PureDP(1.5),
             cause="An edge count with noise for one edge, claimed to hide a node of up to three edges: "
-            "3ε instead of ε"),
-        _GRAPH("one-end-of-an-edge", faulty.OneEndDegreeHistogram(0.5), one_edge, correct=histogram, runs=50_000),
+            "3ε instead of ε",
+            practice='"The graph is private" does not say whether edges or nodes are (Hay, Li, Miklau & Jensen 2009). '
+            "The bug shows on graphs that differ by a node with its edges (`NodeNeighbours`). For graphs that differ "
+            "by an edge the claim holds."),
+        _GRAPH("one-end-of-an-edge", m.DegreeHistogramMechanism(2 * 0.5, 3), one_edge, correct=histogram,
+            claim=histogram.claim, runs=50_000,
+            cause="A degree histogram with noise for one end of an edge, sensitivity 2: 2ε instead of ε",
+            practice='One node moves from one count to another, "so two counts change", and the other end is '
+            "forgotten. The bug shows on graphs that differ by an edge, unless the degrees of its ends differ by 1: "
+            "then one node leaves the count that the other enters."),
         _GRAPH("triangles-of-one-edge", m.GeometricMechanism(0.5, query=n_triangles),
             NeighbouringPair(complete, without_one, edges, Graphs(5)), truth=PureDP(1.5),
             correct=m.GeometricMechanism(0.5, 3, n_triangles),

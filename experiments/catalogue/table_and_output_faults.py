@@ -19,8 +19,13 @@ from ...mechanisms import (
     faulty,
 )
 from ...mechanisms.composition import IntervalOf
-from ...mechanisms.faulty.composition import counts_of_parts
-from ...mechanisms.faulty.flaw import CountsBetween, CountsOverTheRange, interval_tree, prefix_counts
+from ...mechanisms.faulty.flaw import (
+    CountsBetween,
+    CountsOfClosedIntervals,
+    CountsOverTheRange,
+    interval_tree,
+    prefix_counts,
+)
 from ...mechanisms.faulty.noise import mean
 from ...mechanisms.synthetic import exact_loss
 from .fault import Fault, FaultMaker, NeighbouringPair, fault
@@ -46,15 +51,30 @@ def _histograms() -> list[Fault]:
     other_part = NeighbouringPair([18, 40], [17, 40], Replace(), Rows(high=65.0))
     last_bin = NeighbouringPair((2.0, 1.0, 0.0), (2.0, 1.0, 1.0), Within("l1"), Answers(3, integer=True))
     halves = ParallelComposition([LaplaceMechanism(0.25, query=len)] * 2, IntervalOf((18,)))
-    disjoint, histogram = counts_of_parts(0.5, 2, IntervalOf((18,))), HistogramMechanism(0.5, 3, sensitivity=2)
-    overlapping, for_replace = faulty.OverlappingPartCounts(0.5, (0, 18, 65)), faulty.PartCountsForReplace(0.5, (18,))
+    disjoint, histogram = (
+        ParallelComposition([LaplaceMechanism(0.5, query=len)] * 2, IntervalOf((18,))),
+        HistogramMechanism(0.5, 3, sensitivity=2),
+    )
+    overlapping = faulty.LaplaceOfScale(1 / 0.5, PureDP(0.5), CountsOfClosedIntervals((0.0, 18.0, 65.0)))
     counts = faulty.LaplaceOfScale(1.0, _CLAIM)
     numbers = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 10.0]
     return [
-        _HISTOGRAM("histogram-for-replaced-rows", faulty.HalfNoiseHistogram(0.5, 3), replaced_row, correct=histogram,
-            runs=50_000),
-        _HISTOGRAM("parts-overlap", overlapping, at_the_edge, correct=disjoint, runs=50_000),
-        _HISTOGRAM("parts-for-replaced-rows", for_replace, other_part, correct=halves, runs=50_000),
+        _HISTOGRAM("histogram-for-replaced-rows", HistogramMechanism(0.5, 3), replaced_row, correct=histogram,
+            truth=PureDP(1.0), runs=50_000,
+            cause="A histogram with noise for an added or removed row, claimed for a replaced row, which changes two "
+            "counts: 2ε",
+            practice='"Each row is in one bin only, so the sensitivity is 1" (Dwork & Roth 2014, Example 3.2) is said '
+            "without naming the adjacency. The bug shows on datasets of equal size, one row of which is in another "
+            "category."),
+        _HISTOGRAM("parts-overlap", overlapping, at_the_edge, correct=disjoint, truth=PureDP(1.0), runs=50_000,
+            cause="Counts of intervals that contain both their ends, taken for disjoint parts: 2ε instead of ε",
+            practice='BETWEEN includes both ends, so "between 18 and 65" and "between 65 and 120" both count a person '
+            "of 65. The bug shows on a row at an inner edge, added or removed."),
+        _HISTOGRAM("parts-for-replaced-rows", disjoint, other_part, correct=halves, truth=PureDP(1.0), runs=50_000,
+            cause="Counts of disjoint parts at ε each, claimed to be ε-DP for a replaced row, which moves between "
+            "parts: 2ε",
+            practice='"Parallel composition is free" is said without naming the adjacency. The bug shows on datasets '
+            "of equal size, one row of which is in another part: one count falls and another rises."),
         _HISTOGRAM("empty-bins-without-noise", faulty.LaplaceOfScale(1.0, _CLAIM, spared="zeros"), last_bin,
             correct=counts, truth=None, exact=math.inf, cause="A histogram whose empty bins get no noise",
             practice="A sparse table has no entry to which noise could be added."),

@@ -20,7 +20,6 @@ from ...mechanisms import (
 from ..cases.experiment import RUNS, Case, Experiment, fails, false_statement, holds, stated, true_statement
 from ..statements.simulated import IsBelow, attained_delta, loss_threshold, noise_scale
 
-DOCUMENT: Final = "analytic-gaussian"
 _MANY: Final = 1_000_000
 _UNIT: Final = (0.0, 1.0)
 _ORIGIN, _MOVED = (0.0, 0.0, 0.0), (2 / 3, -2 / 3, 1 / 3)  # at distance 1, oblique to the coordinates
@@ -28,7 +27,7 @@ _ORIGIN, _MOVED = (0.0, 0.0, 0.0), (2 / 3, -2 / 3, 1 / 3)  # at distance 1, obli
 
 def experiments() -> list[Experiment]:
     """Return experiments G1 to G3."""
-    about = partial(stated, DOCUMENT)
+    about = partial(stated, "analytic-gaussian")
     return [
         about("G1",
             "Exactly calibrated Gaussian noise is (epsilon, delta)-DP, and no smaller delta holds: for numbers, for "
@@ -78,8 +77,8 @@ def _too_little(
 
 
 def _sensitivity_versions() -> list[Case]:
-    number = faulty.UnclippedLocalGaussian(1.0, 0.01, Interval(0, 10))
-    vector = faulty.UnclippedLocalGaussian(1.0, 0.01, Ball(2.0, 3))
+    number = GaussianMechanism(1.0, 0.01, Interval(0, 10).diameter)
+    vector = VectorGaussianMechanism(1.0, 0.01, Ball(2.0, 3).diameter)
     opposite, diagonal = ((4.0, -2.0, 0.0), (-4.0, 2.0, 0.0)), (_ORIGIN, (1.0, 1.0, 1.0))
     by_one = VectorGaussianMechanism(1.0, 0.01)
     one_of_three = "Gaussian noise for one changed coordinate, three changed"

@@ -18,6 +18,7 @@ from ...audit.errors import DatasetError
 from ...audit.inference.ratio_intervals import ratio_intervals
 from ...audit.results.statement_result import Point, StatementResult
 from ...mechanisms import faulty
+from ...mechanisms.faulty.selection import LargestNoisyCount
 from ..cases.experiment import RUNS, Case, Experiment, fails, false_statement, holds, stated, true_statement
 from ..statements.simulated import EXACT_LIMITS, event_counts, outcome_counts, proportion, proportion_result, result_of
 
@@ -116,7 +117,6 @@ def more_often(
 
 # The experiments.
 
-DOCUMENT: Final = "exponential"
 EPSILON: Final = 1.0
 _RUNS: Final = 100_000
 _TS: Final = (0.0, 1.0, 2.0, 3.0, 4.0, 5.0)
@@ -124,17 +124,47 @@ _AHEAD: Final = 8  # counts between the two candidates: at epsilon 1 the worse o
 _AHEAD_NOISY: Final = 3
 
 
-def utility_experiments() -> list[Experiment]:
-    """Return experiments E6 and E7."""
+def experiments() -> list[Experiment]:
+    """Return experiments E1 to E10."""
+    about = partial(stated, "exponential")
     return [
-        stated(DOCUMENT, "E6",
+        about("E1",
+            "The exponential mechanism is epsilon-DP; the numerator and the normaliser each lose at most epsilon/2.",
+            "Dwork & Roth (2014), Definition 3.4 and Theorem 3.10", (*_right(), *_halves())),
+        about("E2",
+            "The factor 2 in exp(epsilon u/(2 sensitivity)) is needed unless utilities are monotone; without it, the "
+            "excess appears where one utility rises while the others fall.",
+            "McSherry & Talwar (2007), Theorem 6; Dwork & Roth (2014), Theorem 3.10", _missing()),
+        about("E3", "Log-probabilities are linear in the utility, with slope epsilon/(2 sensitivity).",
+            "Dwork & Roth (2014), Definition 3.4", _slopes()),
+        about("E4",
+            "The sensitivity of a utility is its largest change between neighbours over all candidates; half of this "
+            "is too small.",
+            "Dwork & Roth (2014), Section 3.4", _sensitivities()),
+        about("E5", "A posted price for pumpkins is epsilon-DP if the range of prices does not depend on the bids.",
+            "Dwork & Roth (2014), Example 3.5", (*_auctions(), *_best_prices())),
+        about("E6",
             "A candidate whose utility is at least (2 sensitivity/epsilon)(ln(|R|/|R_OPT|) + t) below the best is "
             "chosen with probability at most e^-t.",
             "Dwork & Roth (2014), Theorem 3.11 and Corollary 3.12", _tails()),
-        stated(DOCUMENT, "E7",
+        about("E7",
             "The smaller of two counts c apart is chosen with probability 1/(1 + e^(c epsilon/2)), which is at most "
             "2e^(-c epsilon/2); with exponential noise of rate epsilon the probability is e^(-c epsilon)/2.",
             "Dwork & Roth (2014), Example 3.6, and a remark on one-sided noise", _best_of_two()),
+        about("E8",
+            "The index of the largest count with Laplace noise is epsilon-DP: with scale 1/epsilon for monotone "
+            "counts, with scale 2/epsilon in general.",
+            "Dwork & Roth (2014), Claim 3.9 (most common name, most common disease)",
+            (*_noisy_max("E8", "laplace"), _value_released())),
+        about("E9",
+            "The index of the largest count with exponential noise is epsilon-DP: with rate epsilon for monotone "
+            "counts, with rate epsilon/2 in general.",
+            "Dwork & Roth (2014), Section 3.4 (report one-sided noisy arg-max)",
+            (*_noisy_max("E9", "exponential"), _permute_and_flip())),
+        about("E10",
+            "Noisy max with Gumbel noise has the distribution of the exponential mechanism; with exponential noise "
+            "it has the distribution of permute-and-flip.",
+            "Dwork & Roth (2014), Theorem 3.13 (which says otherwise); Ding et al. (2021)", _same_distributions()),
     ]  # fmt: skip
 
 
@@ -211,27 +241,6 @@ _NAMES: Final = m.CategoryCounts(("Ann", "Bob", "Eve"))
 _DISEASES: Final = ("anaemia", "asthma", "diabetes", "gout", "measles")
 
 
-def noisy_max_experiments() -> list[Experiment]:
-    """Return experiments E8 to E10."""
-    about = partial(stated, DOCUMENT)
-    return [
-        about("E8",
-            "The index of the largest count with Laplace noise is epsilon-DP: with scale 1/epsilon for monotone "
-            "counts, with scale 2/epsilon in general.",
-            "Dwork & Roth (2014), Claim 3.9 (most common name, most common disease)",
-            (*_noisy_max("E8", "laplace"), _value_released())),
-        about("E9",
-            "The index of the largest count with exponential noise is epsilon-DP: with rate epsilon for monotone "
-            "counts, with rate epsilon/2 in general.",
-            "Dwork & Roth (2014), Section 3.4 (report one-sided noisy arg-max)",
-            (*_noisy_max("E9", "exponential"), _permute_and_flip())),
-        about("E10",
-            "Noisy max with Gumbel noise has the distribution of the exponential mechanism; with exponential noise "
-            "it has the distribution of permute-and-flip.",
-            "Dwork & Roth (2014), Theorem 3.13 (which says otherwise); Ding et al. (2021)", _same_distributions()),
-    ]  # fmt: skip
-
-
 def patients(rows: list[tuple[str, ...]], disease: str) -> int:
     """Count the rows, each a tuple of diseases, that contain the disease."""
     return sum(disease in row for row in rows)
@@ -269,7 +278,7 @@ def _noisy_max(row: str, noise: Literal["laplace", "exponential"]) -> list[Case]
     of_diseases = m.ReportNoisyMax(1.0, monotone=True, noise=noise, counts=m.EachCandidate(patients, _DISEASES))
     twice, missing = (
         m.ReportNoisyMax(1.0, noise=noise, counts=_NAMES),
-        faulty.NoisyMaxMissingFactorTwo(1.0, noise=noise),
+        m.ReportNoisyMax(1.0, monotone=True, noise=noise),
     )
     label = f"{noise.capitalize()} noise"
     closer, all_answers = ((0.0, -3.0), (-1.0, -2.0)), Within("linf")
@@ -289,7 +298,8 @@ def _noisy_max(row: str, noise: Literal["laplace", "exponential"]) -> list[Case]
 
 def _value_released() -> Case:
     """Audit the release of the noisy count; its exact loss is reached at values below every count."""
-    variant = faulty.NoisyMaxReleasingValue(0.5, len(_DISEASES), counts=m.EachCandidate(patients, _DISEASES))
+    query = m.EachCandidate(patients, _DISEASES)
+    variant = LargestNoisyCount(1 / 0.5, PureDP(0.5), query)
     pair = [_DISEASES], [_DISEASES, _DISEASES]
     log_x, log_y = (variant.distribution(rows).log_density(-1.0) for rows in pair)
     note = "release of the largest noisy count, a patient with all five diseases"
@@ -331,30 +341,6 @@ _FLAT, _ONE_UP = (0.0,) * 50, (1.0, *(-1.0,) * 49)  # one candidate up and 49 do
 _CENTS: Final = tuple(cents / 100 for cents in range(1, 501))
 
 
-def experiments() -> list[Experiment]:
-    """Return experiments E1 to E10."""
-    about = partial(stated, DOCUMENT)
-    return [
-        about("E1",
-            "The exponential mechanism is epsilon-DP; the numerator and the normaliser each lose at most epsilon/2.",
-            "Dwork & Roth (2014), Definition 3.4 and Theorem 3.10", (*_right(), *_halves())),
-        about("E2",
-            "The factor 2 in exp(epsilon u/(2 sensitivity)) is needed unless utilities are monotone; without it, the "
-            "excess appears where one utility rises while the others fall.",
-            "McSherry & Talwar (2007), Theorem 6; Dwork & Roth (2014), Theorem 3.10", _missing()),
-        about("E3", "Log-probabilities are linear in the utility, with slope epsilon/(2 sensitivity).",
-            "Dwork & Roth (2014), Definition 3.4", _slopes()),
-        about("E4",
-            "The sensitivity of a utility is its largest change between neighbours over all candidates; half of this "
-            "is too small.",
-            "Dwork & Roth (2014), Section 3.4", _sensitivities()),
-        about("E5", "A posted price for pumpkins is epsilon-DP if the range of prices does not depend on the bids.",
-            "Dwork & Roth (2014), Example 3.5", (*_auctions(), *_best_prices())),
-        *utility_experiments(),
-        *noisy_max_experiments(),
-    ]  # fmt: skip
-
-
 def centrality(rows: list[float], candidate: float) -> float:
     """Return minus the absolute difference of the numbers of rows above and below the candidate; best at a median."""
     return -abs(float(sum(np.sign(row - candidate) for row in rows)))
@@ -385,7 +371,7 @@ def _right() -> list[Case]:
 def _halves() -> list[Case]:
     pair, half = ((*_FLAT, 0.0), (*_ONE_UP, 0.0)), EPSILON / 2
     claimed = "numerator and normaliser at most epsilon/2 each"
-    right, wrong = m.ExponentialMechanism(EPSILON), faulty.ExponentialMissingFactorTwo(EPSILON)
+    right, wrong = (m.ExponentialMechanism(EPSILON, monotone=is_wrong) for is_wrong in (False, True))
     note = "one candidate of 51 up, 49 down, and one fixed, which isolates the normaliser"
     measure = partial(loss_halves, right, *pair, half)
     twice = partial(loss_halves, wrong, *pair, half)
@@ -397,7 +383,8 @@ def _halves() -> list[Case]:
 
 
 def _missing() -> list[Case]:
-    right, wrong, one = m.ExponentialMechanism(EPSILON), faulty.ExponentialMissingFactorTwo(EPSILON), Within("linf")
+    right, wrong = (m.ExponentialMechanism(EPSILON, monotone=is_wrong) for is_wrong in (False, True))
+    one = Within("linf")
     monotone = m.ExponentialMechanism(EPSILON, monotone=True, utilities=m.CategoryCounts(("Ann", "Bob")))
     names, half = ["Ann"] * 4 + ["Bob"], PureDP(EPSILON / 2)
     one_up, apart = (_FLAT, _ONE_UP), (0.0, -3.0)
@@ -434,7 +421,7 @@ def _slopes() -> tuple[Case, ...]:
             "exponential mechanism, utilities 0 to 7"),
         case(true_statement, "E3-slope-sensitivity-2", m.ExponentialMechanism(EPSILON, 2.0), 2.0,
             "exponential mechanism, sensitivity 2, half the slope"),
-        case(false_statement, "E3-slope-missing-2", faulty.ExponentialMissingFactorTwo(EPSILON), 1.0,
+        case(false_statement, "E3-slope-missing-2", m.ExponentialMechanism(EPSILON, monotone=True), 1.0,
             "missing factor 2, twice the slope"),
     )  # fmt: skip
 
@@ -447,7 +434,8 @@ def _sensitivities() -> list[Case]:
     """
     domain, places = (0, 1, 2), tuple(range(11))
     added, replaced = (
-        m.utility_sensitivity(centrality, domain, domain, 4, adjacency) for adjacency in (AddRemove(), Replace())
+        m.query_sensitivity(m.EachCandidate(centrality, domain), domain, 4, adjacency, norm="linf")
+        for adjacency in (AddRemove(), Replace())
     )
     utilities = m.EachCandidate(centrality, places)
     rows = [0] * 5 + [1] * 3 + [10] * 5
@@ -455,10 +443,11 @@ def _sensitivities() -> list[Case]:
     prices = tuple(range(1, 11))
     bid: tuple[Any, Any] = [], list(prices[-1:])
     of_all, of_one = (
-        m.utility_sensitivity(revenue, some, (0, *prices), 2, AddRemove()) for some in (prices, prices[:1])
+        m.query_sensitivity(m.EachCandidate(revenue, some), (0, *prices), 2, AddRemove(), norm="linf")
+        for some in (prices, prices[:1])
     )
     by_added, by_replaced = (m.ExponentialMechanism(EPSILON, size, utilities=utilities) for size in (added, replaced))
-    half = faulty.HalfSensitivityExponential(EPSILON, replaced, utilities=utilities)
+    half = m.ExponentialMechanism(EPSILON, replaced / 2, utilities=utilities)
     revenues = m.EachCandidate(revenue, prices)
     by_all, by_one = (m.ExponentialMechanism(EPSILON, size, utilities=revenues) for size in (of_all, of_one))
     left = "median under replace, half the sensitivity: one side loses a row, the other gains a row"

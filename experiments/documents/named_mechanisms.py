@@ -19,7 +19,6 @@ from ...mechanisms import faulty
 from ..cases.experiment import Case, Experiment, fails, holds, stated
 from ..statements.simulated import IsBelow
 
-DOCUMENT: Final = "named"
 EPSILON: Final = 1.0
 _ROWS: Final = AddRemove()
 _ANSWERS: Final = Within("linf")
@@ -27,7 +26,7 @@ _ANSWERS: Final = Within("linf")
 
 def experiments() -> list[Experiment]:
     """Return experiments M1 to M9."""
-    about = partial(stated, DOCUMENT)
+    about = partial(stated, "named")
     return [
         about("M1",
             "The sparse vector technique is epsilon-DP for any number of answers below the threshold; half the noise "
@@ -153,7 +152,6 @@ def _histograms_and_subsets() -> list[Case]:
     rows = [0, 2, 2]
     fewer, replaced = (rows, [0, 2]), (rows, [0, 2, 1])
     histogram = m.HistogramMechanism(EPSILON, 3, noise="geometric")
-    half = faulty.HalfNoiseHistogram(EPSILON, 3, "geometric")
     doubled = m.HistogramMechanism(EPSILON, 3, sensitivity=2, noise="geometric")
     one, two = (SubsetCount(frozenset(subset)) for subset in ((0, 2), (1, 2)))
     each, subset = EPSILON / 2, m.GeometricMechanism(EPSILON, query=one)
@@ -163,7 +161,7 @@ def _histograms_and_subsets() -> list[Case]:
         holds("M3-histogram", histogram, fewer, _ROWS, "geometric histogram under add/remove, one changed bin"),
         holds("M3-histogram-replace", doubled, replaced, Replace(),
             "geometric histogram under replace, twice the noise"),
-        fails("M3-histogram-half-noise", half, replaced, Replace(),
+        fails("M3-histogram-half-noise", histogram, replaced, Replace(),
             "geometric histogram under replace, noise for one changed bin"),
         holds("M3-subset-replace", subset, replaced, Replace(), "count of a subset under replace, sensitivity 1"),
         holds("M3-subsets", both, fewer, _ROWS, "counts of overlapping subsets, sum of epsilons"),
@@ -172,14 +170,15 @@ def _histograms_and_subsets() -> list[Case]:
 
 
 def _geometric() -> list[Case]:
-    count, wrong = (kind(EPSILON, query=len) for kind in (m.GeometricMechanism, faulty.SquaredRatioGeometric))
+    count, wrong = (m.GeometricMechanism(epsilon, query=len) for epsilon in (EPSILON, 2 * EPSILON))
     rows, apart, three = ([1] * 3, [1] * 2), (4, 7), Within("l1", 3.0)
     return [
         holds("M4-count", count, rows, _ROWS, "geometric count, tight claim"),
         holds("M4-sensitivity-3", m.GeometricMechanism(EPSILON, 3), apart, three,
             "geometric noise of sensitivity 3, answers 3 apart"),
-        fails("M4-squared-ratio", wrong, rows, _ROWS, "geometric count with squared ratio e^(-2 epsilon)"),
-        fails("M4-per-row", faulty.PerRowGeometric(EPSILON, 3), apart, three,
+        fails("M4-squared-ratio", wrong, rows, _ROWS, "geometric count with squared ratio e^(-2 epsilon)",
+            claim=count.claim),
+        fails("M4-per-row", m.GeometricMechanism(EPSILON), apart, three,
             "geometric noise for one row, person with three rows"),
     ]  # fmt: skip
 
@@ -225,29 +224,34 @@ def _discrete_gaussian() -> list[Case]:
 
 
 def _randomised_response() -> list[Case]:
-    pair, local = (0, 5), Local()
-    lie, odds = faulty.TruthAmongTheLies(EPSILON, k=6), faulty.BinaryOddsForManyValues(EPSILON, k=6)
+    pair, local, claim = (0, 5), Local(), PureDP(EPSILON)
+    # One time in six, a random value is the true one; the odds of two values are e^epsilon against all five lies.
+    lie = m.RandomisedResponse(math.log1p(6 / 5 * math.exp(EPSILON)), k=6)
+    odds = m.RandomisedResponse(EPSILON + math.log(5), k=6)
     return [
         holds("M7-six-values", m.RandomisedResponse(EPSILON, k=6), pair, local,
             "randomised response on six values, tight claim"),
         holds("M7-forty-values", m.RandomisedResponse(EPSILON, k=40), pair, local,
             "randomised response on forty values, rare truths"),
-        fails("M7-truth-among-the-lies", lie, pair, local, "randomised response with lies that may be the truth"),
-        fails("M7-binary-odds", odds, pair, local, "randomised response on six values with the odds for two"),
+        fails("M7-truth-among-the-lies", lie, pair, local, "randomised response with lies that may be the truth",
+            claim=claim),
+        fails("M7-binary-odds", odds, pair, local, "randomised response on six values with the odds for two",
+            claim=claim),
     ]  # fmt: skip
 
 
 def _compositions() -> list[Case]:
     each, k, slack = 0.25, 8, 0.01
     fold, search = m.RandomisedResponseFold(each, k), m.UpAndDown(each, k)
-    root = faulty.UndercountedComposition(m.RandomisedResponse(each), k, charged=math.sqrt(k))
+    root = m.composed(m.RandomisedResponse(each), k)
     pair, local = (0, 1), Local()
     exact = ApproxDP(m.exact_epsilon(fold.distribution(0), fold.distribution(1), slack), slack)
     short = ApproxDP(math.sqrt(k) * each, slack)
     return [
         holds("M8-fold", fold, pair, local, "eight randomised responses, tight claim"),
         holds("M8-adaptive", search, (-9, 9), local, "eight adaptive questions, tight claim"),
-        fails("M8-root", root, pair, local, "eight randomised responses, budget for sqrt(8)"),
+        fails("M8-root", root, pair, local, "eight randomised responses, budget for sqrt(8)",
+            claim=PureDP(math.sqrt(k) * each)),
         holds("M8-fold-delta", fold, pair, local, "eight randomised responses, exact epsilon at delta .01",
             claim=exact),
         fails("M8-fold-delta-root", fold, pair, local, "eight randomised responses, sqrt(8) epsilon at delta .01",
@@ -257,7 +261,7 @@ def _compositions() -> list[Case]:
 
 def _permute_and_flip() -> list[Case]:
     flip, answers = m.PermuteAndFlip(EPSILON), Within("linf")
-    missing = faulty.NoisyMaxMissingFactorTwo(EPSILON, noise="exponential")
+    missing = m.ReportNoisyMax(EPSILON, monotone=True, noise="exponential")
     two, ten = ((0.0, -3.0), (-1.0, -2.0)), ((0.0,) * 10, (1.0, *(-1.0,) * 9))
     monotone = m.PermuteAndFlip(EPSILON, monotone=True, utilities=m.CategoryCounts(("Ann", "Bob")))
     more, replaced = (["Bob"] * 3, [*["Bob"] * 3, "Ann"]), (["Bob"] * 3, [*["Bob"] * 2, "Ann"])

@@ -15,7 +15,6 @@ from typing import Any, Literal, TypeAlias
 from ...audit.datasets.adjacency import Adjacency
 from ...audit.errors import AuditError, OptionError
 from ...audit.options import checked
-from ..libraries.subjects import release_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,24 +148,7 @@ def required_of(function: Any) -> set[str]:
     return {name for name, one in parameters_of(function).items() if one.default is one.empty}
 
 
-# Defects that docs/findings.md describes, for the releases in which they were found.
-#
-# A refutation of another release is not marked, so that a defect that was repaired and returned is new.
-
-
-_RELEASES = {
-    "diffprivlib 0.6.6", "opendp 0.16.0", "python-dp 1.1.5", "pipeline-dp 0.3.1", "flwr 1.42.0", "nvflare 2.9.0",
-    "smartnoise-sql 1.0.10", "pyqrlew 0.9.27",
-}  # fmt: skip
-_PAGE = "docs/findings.md"
 LOW_BITS = "floating-point leak of continuous noise"
-
-
-def known_in(library: str, words: str) -> str:
-    """Return the words with their page if the release with the defect is installed; empty words stay empty."""
-    return f"{words} ({_PAGE})" if words and release_of(library) in _RELEASES else ""
-
-
 _MOST_SEED = 2**32
 
 

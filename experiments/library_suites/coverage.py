@@ -55,11 +55,6 @@ class Coverage:
         """Return the number of callables with one of the statuses."""
         return sum(line.status in statuses for line in self.lines)
 
-    @property
-    def audited(self) -> int:
-        """Callables with at least one audit of their own."""
-        return self.count(*AUDITED)
-
     def to_dict(self) -> dict[str, Any]:
         """Return the counts and the lines as JSON values."""
         counts = {status.value: self.count(status) for status in Status if self.count(status)}

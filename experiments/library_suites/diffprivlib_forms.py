@@ -20,7 +20,6 @@ from .audited_library import (
     NotCovered,
     PublicCallable,
     Target,
-    known_in,
     parameters_of,
     public_callables,
     required_of,
@@ -107,7 +106,7 @@ def _of_numbers(public: PublicCallable, required: set[str], known: set[str]) -> 
         make = _maker(public.function, options, Within("l1", float(sensitivity)))
         return _words(options), make, Answers(low=low, high=high, integer=kind is int)
 
-    bits, cost = known_in("diffprivlib", LOW_BITS if public.short in _CONTINUOUS else ""), _SLOW.get(public.short, 1)
+    bits, cost = LOW_BITS if public.short in _CONTINUOUS else "", _SLOW.get(public.short, 1)
     return targets_of(public, map(made, points), runs=20_000, cost=cost, known_bits=bits, note=_note(public))
 
 
@@ -219,8 +218,7 @@ def _target(
     public: PublicCallable, point: str, make: Callable[[], Any], domain: Any, known: str, **shared: Any
 ) -> Target:
     """Return a target on rows, whose search is guided by replays."""
-    known, bits = (known_in("diffprivlib", words) for words in (known, _BITS))
-    options = {"guide": "replay", "known": known, "known_bits": bits, **shared}
+    options = {"guide": "replay", "known": known, "known_bits": _BITS, **shared}
     return Target(callable=public.name, point=point, make=make, domain=domain, **options)
 
 

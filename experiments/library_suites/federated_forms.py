@@ -27,7 +27,6 @@ from .audited_library import (
     NotCovered,
     PublicCallable,
     Target,
-    known_in,
     parameters_of,
     public_callables,
     required_of,
@@ -154,15 +153,13 @@ def _dp(public: PublicCallable) -> tuple[Target, ...]:
     return _targets(public, points, cost=2) + _targets(public, zeroed, cost=2, runs=5_000)
 
 
-def _targets(
-    public: PublicCallable, points: Iterable[_Point], library: str = "flwr", **shared: Any
-) -> tuple[Target, ...]:
-    """Return targets of configurations, each with the defect that it shows in this release."""
-    shared = {"runs": 2_000, "search_runs": 400, "known_bits": known_in(library, LOW_BITS), **shared}
+def _targets(public: PublicCallable, points: Iterable[_Point], **shared: Any) -> tuple[Target, ...]:
+    """Return targets of configurations, each with the defect that it shows."""
+    shared = {"runs": 2_000, "search_runs": 400, "known_bits": LOW_BITS, **shared}
     return tuple(
         target
         for words, make, domain, known in points
-        for target in targets_of(public, [(words, make, domain)], known=known_in(library, known), **shared)
+        for target in targets_of(public, [(words, make, domain)], known=known, **shared)
     )
 
 
@@ -411,7 +408,7 @@ def nvflare_form(public: PublicCallable) -> Form:
         ("an update with NaN", partial(make, fraction=0.25), (((1.0, 0.0, 0.0), (_NAN, 0.0, 0.0)),), _NEVER_CHOSEN),
         ("a tensor without dimensions", partial(make, _SCALARS[0][0], fraction=0.3), _SCALARS, _PASSED),
     ]
-    return _targets(public, points, "nvflare", runs=20_000, search_runs=5_000)
+    return _targets(public, points, runs=20_000, search_runs=5_000)
 
 
 def _filter(public: PublicCallable, tensors: Any = (1.0,) * 4, **options: Any) -> Round:

@@ -1,12 +1,14 @@
-"""The libraries that have suites, by name."""
+"""The libraries that have suites, by name, with the releases whose defects docs/findings.md describes."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 from ...audit.errors import OptionError
 from ..libraries.subjects import is_installed, release_of
-from .audited_library import Library
+from .audited_library import Form, Library, PublicCallable
 from .diffprivlib_forms import diffprivlib_form, diffprivlib_public
 from .federated_forms import flwr_form, flwr_public, nvflare_form, nvflare_public
 from .opendp_forms import opendp_form, opendp_public
@@ -24,8 +26,34 @@ def library_named(name: str) -> Library:
     return LIBRARIES[name]
 
 
+_DESCRIBED = {
+    "diffprivlib 0.6.6", "opendp 0.16.0", "python-dp 1.1.5", "pipeline-dp 0.3.1", "flwr 1.42.0", "nvflare 2.9.0",
+    "smartnoise-sql 1.0.10", "pyqrlew 0.9.27",
+}  # fmt: skip
+
+
+def _form_in_release(library: str, form_of: Callable[[PublicCallable], Form], public: PublicCallable) -> Form:
+    """Return the form, whose targets name known defects with their page only if the release with them is installed.
+
+    A defect that was repaired and returned is therefore new.
+    """
+    form, is_described = form_of(public), release_of(library) in _DESCRIBED
+    if not isinstance(form, tuple):
+        return form
+
+    def page(words: str) -> str:
+        return f"{words} (docs/findings.md)" if words and is_described else ""
+
+    return tuple(replace(target, known=page(target.known), known_bits=page(target.known_bits)) for target in form)
+
+
 LIBRARIES = {
-    name: Library(name=name, release=partial(release_of, name), public=public, form_of=form_of)
+    name: Library(
+        name=name,
+        release=partial(release_of, name),
+        public=public,
+        form_of=partial(_form_in_release, name, form_of),
+    )
     for name, public, form_of in (
         ("diffprivlib", diffprivlib_public, diffprivlib_form),
         ("opendp", opendp_public, opendp_form),

@@ -28,7 +28,6 @@ from .audited_library import (
     PublicCallable,
     SameAs,
     Target,
-    known_in,
     parameters_of,
     public_callables,
     required_of,
@@ -435,7 +434,7 @@ def _targets(public: PublicCallable, space: Space, is_measurement: bool, problem
             make=make,
             domain=space.data,
             adjacencies=(mechanism.adjacency,),
-            known=known_in("opendp", _THRESHOLDS if has_threshold else ""),
+            known=_THRESHOLDS if has_threshold else "",
         )
 
 

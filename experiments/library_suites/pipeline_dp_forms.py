@@ -15,7 +15,7 @@ from ...audit.claims.claim import ApproxDP, Claim, PureDP
 from ...audit.datasets.adjacency import UserLevel, Within
 from ...audit.datasets.domains import Answers, Rows
 from ...mechanisms.adapters.library_calls import released
-from .audited_library import Form, NotCovered, PublicCallable, Target, known_in, targets_of
+from .audited_library import Form, NotCovered, PublicCallable, Target, targets_of
 
 # Runs of PipelineDP on its local backend: rows (user, partition, value) to the released partitions.
 
@@ -226,7 +226,7 @@ def _target(
         known = _SPREAD
     made = [(point, lambda: Pipeline(release=release, read=read, **claim), domain)]
     bits = _gaussian_bits(noise == "GAUSSIAN")
-    return _targets(held, made, search_runs=4_000, cost=3, known=known_in("pipeline-dp", known), known_bits=bits)[0]
+    return _targets(held, made, search_runs=4_000, cost=3, known=known, known_bits=bits)[0]
 
 
 def _targets(public: PublicCallable, points: Iterable[_Point], **options: Any) -> tuple[Target, ...]:
@@ -235,7 +235,7 @@ def _targets(public: PublicCallable, points: Iterable[_Point], **options: Any) -
 
 
 def _gaussian_bits(is_gaussian: bool) -> str:
-    return known_in("pipeline-dp", "floating-point leak of PyDP's GaussianMechanism" if is_gaussian else "")
+    return "floating-point leak of PyDP's GaussianMechanism" if is_gaussian else ""
 
 
 def _metrics(package: Any, name: str) -> list[Any]:
@@ -258,11 +258,10 @@ def _aggregate(public: PublicCallable) -> Form:
 
     ordered = partial(Pipeline, release=release, read=keys_as_returned)
     empty = partial(Pipeline, release=release, read=metrics_in_order_of_keys, always=())
-    order, nothing = (known_in("pipeline-dp", words) for words in (_ORDER, _EMPTY))
     listed = [("order of public partitions in the list", ordered, _rows((0.0,)))]
     return (
-        *_targets(public, listed, runs=5_000, search_runs=2_000, known=order),
-        *_targets(public, [("no rows", empty, (([(0, 0, 0.0, 0.0)], []),))], runs=5_000, known=nothing),
+        *_targets(public, listed, runs=5_000, search_runs=2_000, known=_ORDER),
+        *_targets(public, [("no rows", empty, (([(0, 0, 0.0, 0.0)], []),))], runs=5_000, known=_EMPTY),
     )
 
 

@@ -19,7 +19,6 @@ from .audited_library import (
     Form,
     NotCovered,
     PublicCallable,
-    known_in,
     parameters_of,
     public_callables,
     required_of,
@@ -127,7 +126,7 @@ def _noise_form(public: PublicCallable) -> Form:
             ("int", Answers(low=0, high=4, integer=True)),
         ):
             points.append((f"{words}, {kind}", _maker(public.function, **options), domain))
-    bits = known_in("pydp", _GAUSSIAN_BITS if public.short == "GaussianMechanism" else "")
+    bits = _GAUSSIAN_BITS if public.short == "GaussianMechanism" else ""
     return targets_of(public, points, runs=50_000, known_bits=bits)
 
 
@@ -207,8 +206,8 @@ def _ml_form(public: PublicCallable) -> Form:
         )
 
     domain = Answers(low=low, high=high, integer=is_whole)
-    known = known_in("pydp", _ONE_SIDED if public.short in ("Geometric", "GeometricTruncated") else "")
-    bits = known_in("pydp", _INVERSE_BITS if public.short == "LaplaceBoundedDomain" else "")
+    known = _ONE_SIDED if public.short in ("Geometric", "GeometricTruncated") else ""
+    bits = _INVERSE_BITS if public.short == "LaplaceBoundedDomain" else ""
     points = [(f"epsilon={epsilon:g}, sensitivity=1", partial(make, epsilon), domain) for epsilon in (1.0, 0.5)]
     return targets_of(public, points, known=known, known_bits=bits)
 

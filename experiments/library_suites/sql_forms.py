@@ -25,7 +25,7 @@ from ...audit.datasets.tables import Queries
 from ...audit.errors import MechanismError
 from ...mechanisms.adapters import from_smartnoise_sql
 from ...mechanisms.adapters.library_calls import released
-from .audited_library import Form, NotCovered, PublicCallable, Target, known_in, targets_of
+from .audited_library import Form, NotCovered, PublicCallable, Target, targets_of
 
 COLUMNS = ("person", "city", "x", "f")
 # A search begins with the first two rows of each person.
@@ -105,7 +105,7 @@ def sql_form(engine: Engine, public: PublicCallable) -> Form:
         is_censored = options.get("censor_dims", True)
         clauses = [CLAUSES[words] for words in answered if is_censored or "GROUP BY" not in CLAUSES[words]]
         queries = tuple(clause.format(public.name, engine.table) for clause in clauses)
-        known = known_in(engine.name, engine.known.get(public.name) or engine.known.get(name, ""))
+        known = engine.known.get(public.name) or engine.known.get(name, "")
         domain = Queries(queries, Rows(values=ROWS, most=8, rows_per_user=3))
         points = [(name, partial(engine.make, queries, options), domain)]
         found += targets_of(public, points, runs=engine.runs, search_runs=10_000, cost=3, known=known)

@@ -8,7 +8,7 @@ Kong, Muñoz Medina, Ribero & Syed (2023), DP-Auditorium: a large scale library 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import repeat
@@ -20,142 +20,29 @@ import numpy.typing as npt
 from ...audit.claims.claim import Claim, PureDP
 from ...audit.datasets.adjacency import AddRemove
 from ...audit.datasets.domains import Rows
-from ...audit.errors import DatasetError
 from ...mechanisms import (
     CategoryCounts,
     LaplaceDistribution,
     NoisyThreshold,
     ReportNoisyMax,
-    ScalarDistribution,
     faulty,
 )
 from ...mechanisms.aggregates import BoundedMoments, noisy_moments
-from ...mechanisms.distributions.distributions import ABOVE, BELOW, STOPPED, quadrature
-from ...mechanisms.distributions.divergences import PureMechanism
+from ...mechanisms.distributions.distributions import ABOVE, BELOW, STOPPED
+from ...mechanisms.distributions.divergences import PureClaim
 from ...mechanisms.faulty.noise import mean, share_of_a_row
 from ...mechanisms.noise_samplers import Floats
 from ...mechanisms.queries import candidate_scores
 from .entry import Entry, RewrittenDistribution, entry
 
-# The distribution of the ratio of a noisy sum to a noisy count, and the output grid of means.
-
+# The mean of bounded rows as the ratio of a noisy sum to a noisy count.
 
 STEP: Final = 2.0**-30
 """Step of the output grid of means, the same for every dataset although the noise scale depends on the dataset."""
 
-_REACH: Final = 45.0
-_STANDARD: Final = LaplaceDistribution(0.0, 1.0)
-
-
-def rows_as_numbers(dataset: Any) -> Floats:
-    """Return the rows, shape (n_rows,), or raise a `DatasetError`."""
-    try:
-        rows = np.asarray(dataset, dtype=np.float64)
-    except (TypeError, ValueError):
-        rows = np.empty(())
-    if rows.ndim != 1 or not np.isfinite(rows).all():
-        raise DatasetError(f"dataset={dataset!r:.60} is not a list of numbers; use one finite number for each row.")
-    return rows
-
 
 @dataclass(frozen=True, slots=True)
-class Quotient:
-    """The distribution of (total + V)/U for U = count + W above `least`, where V and W are Laplace of scale 1."""
-
-    total: float
-    count: float
-    least: float
-
-    def cdf(self, t: float) -> float:
-        return self._expected(lambda u: _STANDARD.cdf(t * u - self.total), t)
-
-    def sf(self, t: float) -> float:
-        return self._expected(lambda u: _STANDARD.sf(t * u - self.total), t)
-
-    def density(self, t: float) -> float:
-        return self._expected(lambda u: u * np.exp(_STANDARD.log_density(t * u - self.total)), t)
-
-    def _expected(self, function: Callable[[Floats], Floats], t: float) -> float:
-        """Return E[function(U); U > least] for a function with a kink where t U is the total.
-
-        Gauss-Legendre quadrature with 24 nodes on pieces between the kinks, short enough for an error of 1e-14.
-        """
-        last = max(self.least, self.count) + _REACH
-        breaks = (self.count, self.total / t if t != 0 else self.count)
-        stops = sorted({self.least, *(min(max(stop, self.least), last) for stop in breaks), last})
-        u, weights = quadrature(np.array(stops), 8 / (1 + abs(t)))
-        return float(function(u) @ (weights * np.exp(_STANDARD.log_density(u - self.count))))
-
-
-def each(function: Callable[[float], float], outputs: npt.ArrayLike) -> Floats:
-    """Apply a function of one number elementwise."""
-    values = np.asarray(outputs, dtype=np.float64)
-    return np.reshape([function(value) for value in values.ravel().tolist()], values.shape)
-
-
-# The mean of bounded rows as the ratio of a noisy sum to a noisy count.
-
-
-@dataclass(frozen=True, slots=True)
-class BoundedMeanDistribution(ScalarDistribution):
-    """The distribution of centre + half·clip(T/max(1, U), ±1), where T and U have Laplace noise of one scale.
-
-    `total` and `count` are the exact answers; the distribution has atoms at both ends.
-    """
-
-    total: float
-    count: float
-    scale: float
-    lower: float
-    upper: float
-
-    def log_density(self, outputs: npt.ArrayLike) -> Floats:
-        """Return the log-density of each output, or its log-probability at the ends."""
-
-        def density(z: float) -> float:
-            if z in (self.lower, self.upper):
-                return self._below(-1.0) if z == self.lower else self._above(1.0)
-            if not self.lower < z < self.upper:
-                return 0.0
-            t = self._in_halves(z)
-            few = float(np.exp(LaplaceDistribution(self.total, self.scale).log_density(t)))
-            return (self._few * few + self._quotient.density(t)) * 2 / (self.upper - self.lower)
-
-        with np.errstate(divide="ignore"):
-            return np.log(each(density, outputs))
-
-    def cdf(self, outputs: npt.ArrayLike) -> Floats:
-        return each(lambda z: self._between(z, 0.0, self._below, 1.0), outputs)
-
-    def sf(self, outputs: npt.ArrayLike) -> Floats:
-        return each(lambda z: self._between(z, 1.0, self._above, 0.0), outputs)
-
-    def _between(self, z: float, before: float, inside: Callable[[float], float], after: float) -> float:
-        if z < self.lower:
-            return before
-        return after if z >= self.upper else inside(self._in_halves(z))
-
-    @property
-    def _few(self) -> float:
-        """Return Pr[U ≤ 1], the probability that the divisor is 1."""
-        return float(LaplaceDistribution(self.count, self.scale).cdf(1.0))
-
-    @property
-    def _quotient(self) -> Quotient:
-        return Quotient(self.total / self.scale, self.count / self.scale, 1 / self.scale)
-
-    def _in_halves(self, z: float) -> float:
-        return (2 * z - self.lower - self.upper) / (self.upper - self.lower)
-
-    def _below(self, t: float) -> float:
-        return self._few * float(LaplaceDistribution(self.total, self.scale).cdf(t)) + self._quotient.cdf(t)
-
-    def _above(self, t: float) -> float:
-        return self._few * float(LaplaceDistribution(self.total, self.scale).sf(t)) + self._quotient.sf(t)
-
-
-@dataclass(frozen=True, slots=True)
-class BoundedMean(PureMechanism):
+class BoundedMean(PureClaim):
     """The mean of rows clipped to [lower, upper], a noisy sum over a noisy count: epsilon-DP under add/remove.
 
     The sum adds the distances from the centre, so that a row changes it by at most half of the range. Half of epsilon
@@ -169,18 +56,24 @@ class BoundedMean(PureMechanism):
     lower: float = -1.0
     upper: float = 1.0
 
-    def __post_init__(self) -> None:
-        self._moments  # noqa: B018  # checks the parameters
+    def probability_of_upper(self, dataset: Sequence[float]) -> float:
+        """Return the probability that the mean is `upper`: of a noisy sum that is at least the noisy count, and 1."""
+        from scipy.integrate import quad  # takes long to import
 
-    def distribution(self, dataset: Any) -> BoundedMeanDistribution:
-        """Return the distribution of the output before rounding to the grid."""
-        count, total = self._moments.parts.query(rows_as_numbers(dataset))
-        in_halves = total / (self.upper - self.lower) * 2
-        return BoundedMeanDistribution(in_halves, count, 2 / self.epsilon, self.lower, self.upper)
+        count, total = self._moments.parts.query(dataset)
+        in_halves, scale = total / (self.upper - self.lower) * 2, 2 / self.epsilon
+        noisy_count, noisy_sum = LaplaceDistribution(count, scale), LaplaceDistribution(in_halves, scale)
 
-    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
+        def density(noisy: float) -> float:
+            return math.exp(noisy_count.log_density(noisy)) * float(noisy_sum.sf(noisy))
+
+        most = max(1.0, count)  # where the density of the count has a kink
+        above = sum(quad(density, *ends, epsabs=0, epsrel=1e-12)[0] for ends in ((1.0, most), (most, math.inf)))
+        return float(noisy_count.cdf(1.0) * noisy_sum.sf(1.0)) + above
+
+    def sample(self, dataset: Sequence[float], size: int, rng: np.random.Generator) -> Floats:
         """Draw `size` independent outputs, shape (size,)."""
-        means = self._moments.sample(rows_as_numbers(dataset), size, rng)
+        means = self._moments.sample(dataset, size, rng)
         return np.clip(np.round(means / STEP) * STEP + 0.0, self.lower, self.upper)  # −0 is 0
 
     @property

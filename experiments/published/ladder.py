@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 from ...audit.claims.claim import ApproxDP, PureDP
 from ...audit.datasets.adjacency import AddRemove
@@ -20,7 +20,7 @@ from ...audit.datasets.domains import Rows
 from ...mechanisms import GaussianMechanism, LaplaceMechanism, exact_epsilon
 from ...mechanisms.faulty.flaw import ClippedTotal
 from .auditorium import BoundedMean
-from .entry import Entry, entry, loss_at
+from .entry import Entry, entry
 
 EPSILON: Final = 1.0
 DELTA: Final = 0.01
@@ -40,7 +40,7 @@ def entries() -> list[Entry]:
     return [_mean(ratio) if name == "mean" else _entry(name, ratio) for name in _MADE for ratio in RATIOS]
 
 
-_MADE: Final[dict[str, Callable[[float], LaplaceMechanism | GaussianMechanism | BoundedMean]]] = {
+_MADE: Final[dict[str, Callable[[float], Any]]] = {
     "count": lambda epsilon: LaplaceMechanism(epsilon, query=len),
     "sum": lambda epsilon: LaplaceMechanism(epsilon, max(-LOWER, UPPER), _TOTAL),
     "mean": lambda epsilon: BoundedMean(epsilon, LOWER, UPPER),
@@ -56,19 +56,21 @@ def _mean(ratio: float) -> Entry:
     approaches E for many rows, where the event is rare. The number of rows therefore maximises the excess over the
     claim relative to the standard deviation of the counts.
     """
-    mechanism = BoundedMean(EPSILON / ratio, LOWER, UPPER)
+    epsilon = EPSILON / ratio
 
     def pair(n_rows: int) -> tuple[list[float], list[float]]:
         x = ([UPPER, LOWER] * n_rows)[:n_rows]
         return x, [*x, LOWER]
 
-    def excess_in_deviations(n_rows: int) -> float:
-        x, y = pair(n_rows)
-        deviations = math.exp(float(mechanism.distribution(y).log_density(UPPER)) / 2)
-        return (loss_at(UPPER, mechanism, (x, y)) - EPSILON) * deviations
+    def loss(n_rows: int) -> float:
+        return epsilon - math.log1p(epsilon / (3 + (n_rows - 1) * epsilon))
 
-    chosen = pair(max(_SIZES, key=excess_in_deviations) if ratio < 1 else _SOUND_SIZE)
-    return _entry("mean", ratio, chosen, loss_at(UPPER, mechanism, chosen))
+    def excess_in_deviations(n_rows: int) -> float:
+        _, y = pair(n_rows)
+        return (loss(n_rows) - EPSILON) * math.sqrt(BoundedMean(epsilon, LOWER, UPPER).probability_of_upper(y))
+
+    chosen = max(_SIZES, key=excess_in_deviations) if ratio < 1 else _SOUND_SIZE
+    return _entry("mean", ratio, pair(chosen), loss(chosen))
 
 
 def _entry(
@@ -79,9 +81,8 @@ def _entry(
 ) -> Entry:
     mechanism, is_gaussian = _MADE[name](EPSILON / ratio), name.startswith("Gaussian")
     if exact is None:
-        exact = exact_epsilon(
-            mechanism.distribution(pair[0]), mechanism.distribution(pair[1]), DELTA if is_gaussian else 0.0
-        )
+        on_x, on_y = map(mechanism.distribution, pair)
+        exact = exact_epsilon(on_x, on_y, DELTA if is_gaussian else 0.0)
     noise = "all of the noise" if ratio == 1 else f"{ratio:.0%} of the noise"
     return entry(
         f"{name} {ratio:.2f}",

@@ -14,7 +14,7 @@ from typing import Any, Final, Self
 import numpy as np
 import numpy.typing as npt
 
-from ...audit.claims.claim import Claim, PureDP, check_number
+from ...audit.claims.claim import Claim, PureDP
 from ...audit.datasets.adjacency import Within
 from ...audit.datasets.domains import Answers
 from ...mechanisms import (
@@ -95,9 +95,6 @@ class LargestExponential:
     claim: PureDP
     scale: float
 
-    def __post_init__(self) -> None:
-        check_number("scale", self.scale, 0, math.inf, "the mean of exponential noise", closed=False)
-
     def __str__(self) -> str:
         return f"LargestExponential({self.claim}, scale={self.scale:g})"
 
@@ -130,7 +127,7 @@ def _noisy_maxima() -> list[Entry]:
     ahead = [1.0] * FEW, [0.0] + [2.0] * (FEW - 1)
     all_up, one_up = ([0.0] * FEW, [1.0] * FEW), ([1.0] + [0.0] * (FEW - 1), [2.0] + [0.0] * (FEW - 1))
     answers, exponential_max = Answers(FEW), ReportNoisyMax(EPSILON, noise="exponential")
-    largest, exponential = LargestNoisyCount(2 / EPSILON, CLAIM, identity, FEW), LargestExponential(CLAIM, 2 / EPSILON)
+    largest, exponential = LargestNoisyCount(2 / EPSILON, CLAIM), LargestExponential(CLAIM, 2 / EPSILON)
     tail, bound = loss_at(0.0, largest, all_up), loss_at(1.5, exponential, one_up)
     by_answer = "release of the maximum, lower tail with a loss of epsilon/2 for each answer"
     below = "release of the maximum, never below the largest answer; event with 1.9% of the runs on x"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -11,7 +12,7 @@ from typing import Annotated, Any, Final, TypeAlias
 
 import typer
 
-from ...audit.claims.claim import claim_at
+from ...audit.claims.claim import PureDP, claim_at
 from ...audit.datasets.adjacency import AddRemove, Adjacency, Local, Within
 from ...audit.errors import OptionError
 from ...audit.options import Progress
@@ -29,6 +30,7 @@ from ...mechanisms import (
     faulty,
 )
 from ...mechanisms.faulty.flaw import total
+from ...mechanisms.faulty.selection import LargestNoisyCount
 from ...reports.cli.interruption import Begun, interruptible, store_for, telling_what_is_kept
 from ...reports.cli.report_commands import console, earlier_title, show, write_reports
 from ...reports.cli.shared_options import Jobs, environment_of_command, optional, whole
@@ -62,12 +64,12 @@ def reference_cases() -> list[AuditCase]:
     all_up: _Pair = ((0.0,) * 5, (1.0,) * 5), Within("linf")
     classical, exponential = GaussianMechanism(1.0, 0.01, calibration="classical"), ExponentialMechanism(1.0)
     flip, gumbel = ReportNoisyMax(1.0, noise="exponential"), ReportNoisyMax(1.0, noise="gumbel")
-    half_noise = faulty.UnderstatedSensitivityLaplace(0.5, bound=2.0, query=total)
+    half_noise = LaplaceMechanism(0.5, query=total)
     variance, at_ten = faulty.VarianceAsScaleGaussian(1.0, 1e-5, 0.1), faulty.ClassicalBeyondOneGaussian(10.0, 0.1)
     in_delta = [replace(each.claim, bound_on="delta") for each in (variance, at_ten)]
-    binary_odds, without_two = faulty.BinaryOddsForManyValues(1.0, k=5), faulty.ExponentialMissingFactorTwo(1.0)
-    released = faulty.NoisyMaxReleasingValue(0.5, 5)
-    reached = released.truth.parameter  # by the event {value <= 0}
+    lies, binary_odds = RandomisedResponse(math.log1p(2 * math.e)), RandomisedResponse(1.0 + math.log(4), k=5)
+    without_two, half_epsilon, one = ExponentialMechanism(1.0, monotone=True), PureDP(0.5), PureDP(1.0)
+    released = LargestNoisyCount(1 / 0.5, half_epsilon)
     return [
         right("laplace", LaplaceMechanism(1.0, query=len), *count, "a count", bins=32),
         right("geometric", GeometricMechanism(1.0, query=len), *count, "a count, whole numbers"),
@@ -80,20 +82,21 @@ def reference_cases() -> list[AuditCase]:
         right("noisy-max-exponential", flip, *apart, "permute-and-flip, tight on two candidates"),
         right("noisy-max-gumbel", gumbel, *up_and_down, "the exponential mechanism in another form"),
         wrong("laplace-half-noise", half_noise, *sum_to_two, "sensitivity 1 for a sum of values up to 2"),
-        wrong("laplace-scale-epsilon", faulty.InvertedScaleLaplace(0.5, query=len), *count,
-            "scale epsilon for 1/epsilon"),
-        wrong("geometric-per-row", faulty.PerRowGeometric(0.5, rows_per_user=2), *user, "a user with two rows"),
-        wrong("geometric-squared-ratio", faulty.SquaredRatioGeometric(0.5, query=len), *count, "ratio e^(-2 epsilon)"),
+        wrong("laplace-scale-epsilon", LaplaceMechanism(1 / 0.5, query=len), *count, "scale epsilon for 1/epsilon",
+            claim=half_epsilon),
+        wrong("geometric-per-row", GeometricMechanism(0.5), *user, "a user with two rows"),
+        wrong("geometric-squared-ratio", GeometricMechanism(2 * 0.5, query=len), *count, "ratio e^(-2 epsilon)",
+            claim=half_epsilon),
         # In delta at the claimed epsilon these two bugs show far more than in epsilon at the claimed delta.
         wrong("gaussian-variance", variance, *tenth, "variance for standard deviation, which is .37",
             claim=in_delta[0]),
         wrong("gaussian-classical-at-10", at_ten, *real, "the formula beyond epsilon 1", claim=in_delta[1]),
-        wrong("randomised-response-lies", faulty.TruthAmongTheLies(1.0), *bit,
-            "a lie that is the truth half the time"),
-        wrong("randomised-response-binary-odds", binary_odds, *value, "odds for two values, used for five"),
+        wrong("randomised-response-lies", lies, *bit, "a lie that is the truth half the time", claim=one),
+        wrong("randomised-response-binary-odds", binary_odds, *value, "odds for two values, used for five", claim=one),
         wrong("exponential-missing-2", without_two, *up_and_down, "exp(epsilon u) for exp(epsilon u/2)"),
-        wrong("noisy-max-missing-2", faulty.NoisyMaxMissingFactorTwo(1.0), *apart, "scale 1/epsilon for 2/epsilon"),
-        wrong("noisy-max-value", released, *all_up, "the value released, not the index", exact=reached),
+        wrong("noisy-max-missing-2", ReportNoisyMax(1.0, monotone=True), *apart, "scale 1/epsilon for 2/epsilon"),
+        wrong("noisy-max-value", released, *all_up, "the value released, not the index",
+            exact=5 * 0.5),  # by the event {value <= 0}
     ]  # fmt: skip
 
 

@@ -162,10 +162,8 @@ def check_library_accountant(name: str, cases: Iterable[Case] = (*GRID, *OTHER_A
 
     Raises
     ------
-    OptionError
-        For an unknown name.
-    MissingExtraError
-        If the library is not installed.
+    OptionError, MissingExtraError
+        For an unknown name; if the library is not installed.
 
     See Also
     --------

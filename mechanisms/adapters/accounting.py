@@ -56,10 +56,9 @@ def claim_from_event(
 
     Raises
     ------
-    ClaimError
-        If the accountant does not support the event, the event is not private, or the relation is unknown.
-    AuditError
-        If dp-accounting is not installed.
+    ClaimError, AuditError
+        If the accountant does not support the event, the event is not private, or the relation is unknown; if
+        dp-accounting is not installed.
 
     See Also
     --------
@@ -133,11 +132,9 @@ def pld_from_replay(result: ReplayResult, *, discretization: float = 1e-4, parti
 
     Raises
     ------
-    ClaimError
+    ClaimError, MissingExtraError
         If the result has `open_reasons` and `partial` is false; if the loss of a call is unknown or infinite, also
-        because its noise is added to something that the replay does not know.
-    MissingExtraError
-        If dp-accounting is not installed.
+        because its noise is added to something that the replay does not know; if dp-accounting is not installed.
 
     See Also
     --------

@@ -174,14 +174,9 @@ def from_diffprivlib(
 
     Raises
     ------
-    AdjacencyError
-        Without an adjacency; the message proposes one.
-    ClaimError
-        If epsilon is infinite, or for a function without an example.
-    MechanismError
-        If the object is not a mechanism of diffprivlib.
-    AuditError
-        If diffprivlib cannot be imported.
+    AdjacencyError, ClaimError, MechanismError, AuditError
+        Without an adjacency, which the message proposes, or an example for a function; if epsilon is infinite, the
+        object is not a mechanism of diffprivlib, or diffprivlib cannot be imported.
 
     See Also
     --------
@@ -533,13 +528,10 @@ def from_diffprivlib_tool(
 
     Raises
     ------
-    AdjacencyError, ClaimError, MechanismError
+    AdjacencyError, ClaimError, MechanismError, OptionError, AuditError
         Without an adjacency, an example, or the output of a model; for a tool that rejects the example, or charges
-        nothing for it.
-    OptionError
-        If the options contain `random_state` or `accountant`, which the audit sets in every run.
-    AuditError
-        If diffprivlib cannot be imported.
+        nothing for it; for the options `random_state` and `accountant`, which the audit sets in every run; if
+        diffprivlib cannot be imported.
 
     See Also
     --------

@@ -327,10 +327,9 @@ def _promised(measurement: Any, first: Any, second: Any) -> tuple[float, Claim] 
 
 
 def _loss_of_one(measurement: Any) -> float | None:
-    try:
+    with suppress(Exception):  # a map may raise anything, or return a curve
         return float(measurement.map(_in_its_type(measurement, 1.0)))
-    except Exception:  # a map may raise anything, or return a curve
-        return None
+    return None
 
 
 def _in_its_type(measurement: Any, distance: float) -> Any:
@@ -398,7 +397,7 @@ class OpenDPMechanism:
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> list[Any]:
         """Return `size` outputs of independent invocations; refuses a dataset outside the domain, and a queryable."""
-        outputs = _draw(self.measurement, self.draws, _member(self.measurement, dataset), size)
+        outputs = self._draw(_member(self.measurement, dataset), size)
         if outputs and type(outputs[0]).__name__ in ("Queryable", "OdometerQueryable"):
             raise MechanismError(
                 f"{self} returned a queryable, whose outputs depend on the queries; audit a function that asks the "
@@ -406,6 +405,17 @@ class OpenDPMechanism:
                 mechanism=str(self),
             )
         return [_by_value(output) for output in outputs]
+
+    def _draw(self, dataset: Any, size: int) -> list[Any]:
+        """Return `size` outputs on a dataset of the domain; raise an error if they cannot be drawn as requested."""
+        if self.draws == "vectors":
+            vectors = _over_vectors(self.measurement)
+            return _many(lambda number: vectors([dataset] * _AT_ONCE)[:number], size)
+        if self.draws == "together" and _composable(self) is not None:
+            return _many(lambda number: _together(self, dataset, number), size)
+        if self.draws in ("together", "singly"):
+            return [_singly(self.measurement, dataset) for _ in range(size)]
+        raise OptionError(f'draws={self.draws!r} is unknown; use "together", "singly" or "vectors".', draws=self.draws)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by the library's own serialisation, which rejects measurements that contain Python functions."""
@@ -453,12 +463,9 @@ def from_opendp(
 
     Raises
     ------
-    MechanismError
-        If the object is not a measurement, or cannot be drawn as requested.
-    ClaimError
-        If its map states no claim at `d_in`.
-    AuditError
-        If OpenDP is not installed.
+    MechanismError, ClaimError, AuditError
+        If the object is not a measurement, or cannot be drawn as requested; its map states no claim at `d_in`; OpenDP
+        is not installed.
 
     See Also
     --------
@@ -495,8 +502,9 @@ def from_opendp(
         source += f", neighbours as declared ({adjacency})"
     elif found is None:
         source += ", a metric for which pairs are not checked"
-    _draw(measurement, draws, None, 0)  # raises if this way of drawing is not possible
-    return OpenDPMechanism(measurement=measurement, claim=claim, claim_source=source, adjacency=found, draws=draws)
+    made = OpenDPMechanism(measurement=measurement, claim=claim, claim_source=source, adjacency=found, draws=draws)
+    made._draw(None, 0)  # raises if this way of drawing is not possible
+    return made
 
 
 def _reopened(
@@ -544,18 +552,6 @@ def _member(measurement: Any, dataset: Any) -> Any:
     return dataset
 
 
-def _draw(measurement: Any, draws: Draws, dataset: Any, size: int) -> list[Any]:
-    """Return `size` outputs on a dataset of the domain."""
-    if draws == "vectors":
-        vectors = _over_vectors(measurement)
-        return _many(lambda number: vectors([dataset] * _AT_ONCE)[:number], size)
-    if draws == "together" and _composable(_Known(measurement)) is not None:
-        return _many(lambda number: _together(measurement, dataset, number), size)
-    if draws in ("together", "singly"):
-        return [_singly(measurement, dataset) for _ in range(size)]
-    raise OptionError(f'draws={draws!r} is unknown; use "together", "singly" or "vectors".', draws=draws)
-
-
 def _many(draw: Callable[[int], list[Any]], size: int) -> list[Any]:
     return [output for start in range(0, size, _AT_ONCE) for output in draw(min(_AT_ONCE, size - start))]
 
@@ -567,52 +563,37 @@ def _singly(measurement: Any, dataset: Any) -> Any:
         return Raised(type(error).__qualname__)
 
 
-def _together(measurement: Any, dataset: Any, number: int) -> list[Any]:
+def _together(mechanism: OpenDPMechanism, dataset: Any, number: int) -> list[Any]:
     """Return outputs of a composition of the measurement with itself, which invokes it repeatedly on the same data."""
     try:
-        outputs: list[Any] = _composition(_Known(measurement), number)(dataset)
+        outputs: list[Any] = _composition(mechanism, number)(dataset)
     except Exception as error:
         raise MechanismError(
-            f"an invocation of {_name(measurement)} raised {type(error).__name__}: {' '.join(str(error).split())}; "
+            f"an invocation of {mechanism} raised {type(error).__name__}: {' '.join(str(error).split())}; "
             'use draws="singly", which counts exceptions as outputs.',
             type=type(error).__name__,
         ) from error
     return outputs
 
 
-class _Known:
-    """Cache key for a measurement, equal only to itself."""
-
-    __slots__ = ("measurement",)
-
-    def __init__(self, measurement: Any) -> None:
-        self.measurement = measurement
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Known) and other.measurement is self.measurement
-
-    def __hash__(self) -> int:
-        return id(self.measurement)
-
-
 @lru_cache(maxsize=64)
-def _composition(known: _Known, number: int) -> Any:
+def _composition(mechanism: OpenDPMechanism, number: int) -> Any:
     """Return `number` copies of a measurement as one; cached because creating it takes longer than drawing a block."""
-    return _library("combinators").make_composition([_composable(known)] * number)
+    return _library("combinators").make_composition([_composable(mechanism)] * number)
 
 
 @lru_cache(maxsize=64)
-def _composable(known: _Known) -> Any:
+def _composable(mechanism: OpenDPMechanism) -> Any:
     """Return a measurement with the same function that can be composed, or None.
 
     Frames are drawn one by one: reading those of a composition ends the process (OpenDP 0.16).
     """
-    if "FrameDomain" in str(known.measurement.input_domain):
+    if "FrameDomain" in str(mechanism.measurement.input_domain):
         return None
     library, error = _library("combinators"), _library("mod").OpenDPException
     for is_fixed in (False, True):
         try:
-            same = library.make_fix_delta(known.measurement, 0.5) if is_fixed else known.measurement
+            same = library.make_fix_delta(mechanism.measurement, 0.5) if is_fixed else mechanism.measurement
             library.make_composition([same])
         except (error, TypeError):
             continue

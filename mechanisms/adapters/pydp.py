@@ -129,14 +129,9 @@ def from_pydp(
 
     Raises
     ------
-    MechanismError
-        If the object is not of these kinds.
-    ClaimError
-        If the object states no epsilon, such as a `GaussianMechanism` created from a standard deviation.
-    AdjacencyError
-        If the object does not determine the neighbours.
-    AuditError
-        If PyDP cannot be imported.
+    MechanismError, ClaimError, AdjacencyError, AuditError
+        If the object is not of these kinds, states no epsilon, such as a `GaussianMechanism` created from a standard
+        deviation, or does not determine the neighbours; if PyDP cannot be imported.
 
     See Also
     --------

@@ -229,10 +229,9 @@ def from_smartnoise_sql(query: str | Sequence[str], metadata: Any, *, privacy: A
 
     Raises
     ------
-    MechanismError
-        If the engine refuses a query, with its words, or the metadata are not of one table.
-    AuditError
-        If SmartNoise SQL cannot be imported.
+    MechanismError, AuditError
+        If the engine refuses a query, with its words, or the metadata are not of one table; if SmartNoise SQL cannot be
+        imported.
 
     See Also
     --------

@@ -268,13 +268,6 @@ class DiscreteDistribution(_ByRank, ScalarDistribution):
 
     It is `FiniteDistribution` on values instead of indices. Two distributions are comparable even if their values
     differ.
-
-    Examples
-    --------
-    >>> from dpaudit.mechanisms import exact_epsilon
-    >>> two, one = DiscreteDistribution((1.0, 2.0), (np.log(0.5), np.log(0.5))), DiscreteDistribution((1.0,), (0.0,))
-    >>> exact_epsilon(two, one)
-    inf
     """
 
     values: tuple[float, ...]
@@ -394,12 +387,8 @@ class ChainDistribution(Distribution):
 
     def __post_init__(self) -> None:
         n_outcomes = len(self.first.log_probabilities)
-        check_rule(
-            "number of distributions",
-            len(self.rest),
-            len(self.rest) == n_outcomes,
-            f"one distribution for each of {n_outcomes} outcomes",
-        )
+        rule = f"one distribution for each of {n_outcomes} outcomes"
+        check_rule("number of distributions", len(self.rest), len(self.rest) == n_outcomes, rule)
 
     def log_density(self, outputs: npt.ArrayLike) -> Floats:
         rows = np.asarray(outputs, dtype=np.float64)
@@ -507,14 +496,7 @@ class SubsetDistribution(Distribution):
 
 @dataclass(frozen=True, slots=True)
 class RowDistribution(_ByRank):
-    """Distribution on the given rows of whole numbers, in lexicographic order, with natural log-probabilities.
-
-    Examples
-    --------
-    >>> distribution = RowDistribution(((0, 1), (1, 0)), (np.log(0.25), np.log(0.75)))
-    >>> np.exp(distribution.log_density([[1, 0], [1, 1]])).tolist()
-    [0.75, 0.0]
-    """
+    """Distribution on the given rows of whole numbers, in lexicographic order, with natural log-probabilities."""
 
     alike = ("rows",)
     rows: tuple[tuple[int, ...], ...]

@@ -4,26 +4,25 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass, field
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ...audit.claims.claim import ApproxDP, Claim, PureDP, check_number
+from ...audit.claims.claim import ApproxDP, Claim, PureDP
 from ...audit.errors import DatasetError
 from ..distributions.distributions import DiscreteDistribution, GaussianDistribution, LaplaceDistribution
 from ..distributions.divergences import NamedByParameters, ScalarDistribution
 from ..noise.gaussian import analytic_gaussian_scale, gaussian_delta
-from ..noise.laplace import GeometricMechanism, LaplaceMechanism, open_uniform
+from ..noise.laplace import GeometricMechanism, open_uniform
 from ..noise_samplers import Floats, draw_indices, gaussian_on_grid, round_to_grid
-from ..queries import Query, check_count, identity, real_answer
-from .flaw import PureFlaw, PureVariant
+from ..queries import identity, real_answer
+from .flaw import PureFlaw, Variant
 
 __all__ = [
     "AnswerInTheBranchLaplace", "MixedUniformsLaplace", "ClosedEndLaplace", "VarianceAsScaleGaussian",
     "ClassicalBeyondOneGaussian", "OneForEpsilonGaussian", "MisprintedNewtonGaussian", "RangedCount",
-    "RedrawnIntoRange", "RangeOfTheRows",
 ]  # fmt: skip
 
 # Gaussian noise of the wrong standard deviation.
@@ -35,34 +34,27 @@ class GaussianOfScale:
 
     scale: float
     claim: Claim
-    query: Query = identity
 
     def distribution(self, dataset: Any) -> GaussianDistribution:
-        return GaussianDistribution(real_answer(self.query, dataset), self.scale)
+        return GaussianDistribution(real_answer(identity, dataset), self.scale)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
-        return gaussian_on_grid(real_answer(self.query, dataset), self.scale, size, rng)
+        return gaussian_on_grid(real_answer(identity, dataset), self.scale, size, rng)
 
 
 @dataclass(frozen=True, slots=True)
-class _MiscalibratedGaussian(PureVariant):
+class _MiscalibratedGaussian(Variant):
     delta: float
     sensitivity: float = 1.0
-    query: Query = identity
-    scale: float = field(init=False, repr=False, compare=False)
-    right_scale: float = field(init=False, repr=False, compare=False)
-    runs_as = property(lambda t: GaussianOfScale(t.scale, t.claim, t.query))
+    runs_as = property(lambda t: GaussianOfScale(t.scale, t.claim))
     claim = property(lambda t: ApproxDP(t.epsilon, t.delta))
-
-    def __post_init__(self) -> None:
-        check_number("epsilon", self.epsilon, 0, 700, "two of these formulas exponentiate it", closed=False)
-        right = analytic_gaussian_scale(self.epsilon, self.delta, self.sensitivity)
-        object.__setattr__(self, "right_scale", right)
-        object.__setattr__(self, "scale", self.wrong_scale)
+    right_scale = property(
+        lambda t: analytic_gaussian_scale(t.epsilon, t.delta, t.sensitivity), doc="Standard deviation that is enough."
+    )
 
     @property
     @abstractmethod
-    def wrong_scale(self) -> float:
+    def scale(self) -> float:
         """Standard deviation of the noise that is added instead of `right_scale`."""
 
     @property
@@ -80,7 +72,7 @@ class VarianceAsScaleGaussian(_MiscalibratedGaussian):
     noise when σ < 1 (a large ε or a small sensitivity) and too much when σ > 1, so a test at small ε never sees it.
     """
 
-    wrong_scale = property(lambda t: t.right_scale**2)
+    scale = property(lambda t: t.right_scale**2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +83,7 @@ class ClassicalBeyondOneGaussian(_MiscalibratedGaussian):
     ε = 10 and δ = 0.1 the true δ is 0.406. An ε slightly above 1 does no harm, as the formula has slack there.
     """
 
-    wrong_scale = property(lambda t: t.sensitivity * math.sqrt(2 * math.log(1.25 / t.delta)) / t.epsilon)
+    scale = property(lambda t: t.sensitivity * math.sqrt(2 * math.log(1.25 / t.delta)) / t.epsilon)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +96,7 @@ class OneForEpsilonGaussian(_MiscalibratedGaussian):
     what is needed.
     """
 
-    wrong_scale = property(lambda t: scale_from_chi(solve_with_one(t.epsilon, t.delta), t.epsilon, t.sensitivity))
+    scale = property(lambda t: scale_from_chi(solve_with_one(t.epsilon, t.delta), t.epsilon, t.sensitivity))
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +110,7 @@ class MisprintedNewtonGaussian(_MiscalibratedGaussian):
     """
 
     @property
-    def wrong_scale(self) -> float:
+    def scale(self) -> float:
         chi = misprinted_newton(self.epsilon, self.delta, tolerance=1e-3, most_steps=1000)
         return scale_from_chi(chi, self.epsilon, self.sensitivity)
 
@@ -167,7 +159,6 @@ class RisingDistributionWithAtom(ScalarDistribution):
     or NaN. NaN is an outcome too, but neither below nor above any number. At the atom the density is infinite.
     """
 
-    alike = ("scale", "low", "high")
     location: float
     scale: float
     low: float
@@ -177,7 +168,8 @@ class RisingDistributionWithAtom(ScalarDistribution):
     def log_density(self, outputs: npt.ArrayLike) -> Floats:
         z = self._standard(outputs)
         rest = np.where((self.low < z) & (z < self.high), z - math.log(2 * self.scale), -np.inf)
-        return np.where(self._is_atom(outputs), np.inf, rest)
+        is_atom = np.isnan(outputs) if math.isnan(self.atom) else np.asarray(outputs) == self.atom
+        return np.where(is_atom, np.inf, rest)
 
     def cdf(self, outputs: npt.ArrayLike) -> Floats:
         outputs = np.asarray(outputs, dtype=np.float64)
@@ -194,53 +186,26 @@ class RisingDistributionWithAtom(ScalarDistribution):
     def _standard(self, outputs: npt.ArrayLike) -> Floats:
         return (np.asarray(outputs, dtype=np.float64) - self.location) / self.scale
 
-    def _is_atom(self, outputs: npt.ArrayLike) -> npt.NDArray[np.bool_]:
-        outputs = np.asarray(outputs, dtype=np.float64)
-        return np.isnan(outputs) if math.isnan(self.atom) else np.asarray(outputs == self.atom)
-
     def _mass(self, start: npt.ArrayLike, stop: npt.ArrayLike) -> Floats:
         """Probability between two points, in scales from the location, without the atom."""
         start, stop = np.clip(start, self.low, self.high), np.clip(stop, self.low, self.high)
         with np.errstate(invalid="ignore"):  # −inf − −inf, where start = stop
             return np.where(start < stop, -np.exp(stop) * np.expm1(start - stop) / 2, 0.0)
 
-    def delta_from(self, other: Self, epsilon: float) -> float:
-        only_here, shared, loss = self._compared(other)
-        return only_here + shared * max(0.0, -math.expm1(epsilon - loss))
-
-    def epsilon_from(self, other: Self, delta: float) -> float:
-        only_here, shared, loss = self._compared(other)
-        if only_here > delta:
-            return math.inf
-        return 0.0 if shared <= delta - only_here else max(0.0, loss + math.log1p((only_here - delta) / shared))
-
-    def _compared(self, other: Self) -> tuple[float, float, float]:
-        """Probability here of outputs impossible there, probability of the shared interval, and its constant loss."""
-        loss = (other.location - self.location) / self.scale
-        only_here = self._mass(self.low, self.low + loss) + self._mass(self.high + loss, self.high)
-        if not other._is_atom(self.atom):
-            only_here += self.atom_probability
-        return float(only_here), float(self._mass(self.low + loss, self.high + loss)), loss
-
 
 @dataclass(frozen=True, slots=True)
 class _LaplaceByWrongInverse(NamedByParameters, PureFlaw):
     """An answer plus noise from a formula, rounded to the Laplace mechanism's grid."""
 
-    sensitivity: float = 1.0
-    query: Query = identity
-    right = property(lambda t: LaplaceMechanism(t.epsilon, t.sensitivity), doc="The mechanism with the right inverse.")
-
-    def __post_init__(self) -> None:
-        self.right  # noqa: B018  # refuses the parameters
+    scale = property(lambda t: 1.0 / t.epsilon, doc="The scale of the right noise.")
 
     def distribution(self, dataset: Any) -> ScalarDistribution:
         """Distribution of the output before rounding."""
-        return self._distribution_of(real_answer(self.query, dataset), self.right.scale)
+        return self._distribution_of(real_answer(identity, dataset), self.scale)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
-        answer, scale = real_answer(self.query, dataset), self.right.scale
-        return round_to_grid(self._noise(size, rng, answer, scale), scale, answer)
+        answer = real_answer(identity, dataset)
+        return round_to_grid(self._noise(size, rng, answer, self.scale), self.scale, answer)
 
     @staticmethod
     @abstractmethod
@@ -341,11 +306,6 @@ class RangedCount:
     most: int | None
     is_redrawn: bool
 
-    def __post_init__(self) -> None:
-        GeometricMechanism(self.epsilon)  # refuses the epsilon
-        if self.most is not None:
-            check_count("most", self.most, "rows")
-
     claim = property(lambda t: PureDP(t.epsilon), doc="ε-DP, as for a count without a range.")
 
     def distribution(self, dataset: Any) -> DiscreteDistribution:
@@ -372,34 +332,3 @@ class RangedCount:
         distribution = self.distribution(dataset)
         drawn: Floats = np.asarray(distribution.values)[draw_indices(distribution.probabilities, size, rng)]
         return drawn
-
-
-@dataclass(frozen=True, slots=True)
-class RedrawnIntoRange(PureVariant):
-    """A count from 0 to `most` with geometric noise, redrawn instead of clamped while out of that range: up to 2ε.
-
-    In practice, "truncated" noise is renormalised. The probability of being inside the range depends on the count. The
-    bug shows at an end of the range.
-    """
-
-    most: int = 4
-    runs_as = property(lambda t: RangedCount(t.epsilon, t.most, is_redrawn=True))
-
-    @property
-    def truth(self) -> PureDP:
-        """Largest loss between two counts in the range that differ by 1; below 2ε."""
-        normalisers = [sum(math.exp(-self.epsilon * abs(k - n)) for k in range(self.most + 1)) for n in range(2)]
-        return PureDP(self.epsilon + math.log(normalisers[1] / normalisers[0]))
-
-
-@dataclass(frozen=True, slots=True)
-class RangeOfTheRows(PureVariant):
-    """A noisy count clamped to the exact number of rows, a post-processing that looks at the data: no finite ε.
-
-    In practice, a result above the number of rows looks wrong and is clamped to it, or drawn again (`is_redrawn`). The
-    bug shows when a row that does not count is added: one more number is possible.
-    """
-
-    is_redrawn: bool = False
-    runs_as = property(lambda t: RangedCount(t.epsilon, None, t.is_redrawn))
-    truth = None

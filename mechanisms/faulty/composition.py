@@ -1,4 +1,4 @@
-"""Compositions and samples whose budget is counted wrongly, and faults of whole outputs."""
+"""Shared noise, samples whose budget is counted wrongly, and faults of whole outputs."""
 
 from __future__ import annotations
 
@@ -7,102 +7,25 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from ...audit.claims.claim import ApproxDP, Claim, PureDP, check_number
+from ...audit.claims.claim import ApproxDP, Claim, PureDP
 from ...audit.datasets.rows import rows_of
-from ...audit.errors import DatasetError
-from ..composition import Budget, IntervalOf, ParallelComposition, budget, budget_of, check_edges, columns, composed
-from ..distributions.distributions import LaplaceDistribution
-from ..distributions.divergences import Distribution, ReferenceMechanism, check_rule
+from ..composition import columns
+from ..distributions.divergences import ReferenceMechanism
 from ..noise.laplace import GeometricMechanism, LaplaceMechanism
 from ..noise_samplers import Floats, grid_step, laplace_on_grid, round_to_grid, standard_laplace
-from ..queries import Query, check_choice, check_count, check_value, real_answer, whole_answer
-from .flaw import Flaw, PureFlaw, PureVariant, Variant
-from .noise import LaplaceOfScale
+from ..queries import Query, real_answer
+from .flaw import Flaw, PureFlaw
 
 __all__ = [
-    "LocalSensitivityLaplace", "SharedNoiseLaplace", "UndercountedComposition", "OverlappingPartCounts",
-    "PartCountsForReplace", "SampledTotal", "BesideExact", "JsonReport", "KeyedCounts", "SmallCount", "GroupMeans",
+    "SharedNoiseLaplace", "SampledTotal", "BesideExact", "JsonReport", "KeyedCounts", "SmallCount", "GroupMeans",
     "CheckedCount",
 ]  # fmt: skip
 
-# Compositions whose parts share noise or whose budget is counted wrongly, and noise for a local sensitivity.
-
-
-@dataclass(frozen=True, slots=True)
-class LocalSensitivityLaplace(PureVariant):
-    """The squared number of rows with noise for the sensitivity at the empty dataset: (2m − 1)·ε for up to m rows.
-
-    In practice, the sensitivity is measured on the dataset at hand and its neighbours, where the answer moves by 1, and
-    used for all datasets. The bug does not show between 0 rows and 1. It shows at distance 2 from the empty dataset,
-    where the answer moves by 4 instead of 2, and between 1 row and 2, where it moves by 3.
-    """
-
-    most_rows: int = 2
-    runs_as = property(lambda t: LaplaceMechanism(t.epsilon, query=t._squared_rows))
-    truth = property(lambda t: PureDP((2 * t.most_rows - 1) * t.epsilon))
-
-    def __post_init__(self) -> None:
-        check_count("most_rows", self.most_rows, "rows")
-        LaplaceMechanism(self.epsilon, sensitivity=2 * self.most_rows - 1)  # the right mechanism refuses the same
-
-    def _squared_rows(self, dataset: Any) -> int:
-        rows = whole_answer(len, dataset)
-        if rows > self.most_rows:
-            raise DatasetError(
-                f"a dataset of {rows} rows has more than most_rows={self.most_rows}; use a larger one.",
-                rows=rows,
-                most_rows=self.most_rows,
-            )
-        return rows**2
-
-
-@dataclass(frozen=True, slots=True)
-class SharedNoiseDistribution(Distribution):
-    """Distribution of rows (a₁ + Z, …, a_k + Z), a the `locations`, with one Z from a Laplace distribution of this
-    scale: a line.
-
-    Rows on the line have the density of their first entry. Two different lines have no row in common.
-    """
-
-    locations: tuple[float, ...]
-    scale: float
-
-    def __post_init__(self) -> None:
-        check_rule("number of answers", len(self.locations), len(self.locations) > 0, "one or more")
-        self._first  # noqa: B018  # refuses the scale
-
-    @property
-    def _first(self) -> LaplaceDistribution:
-        return LaplaceDistribution(self.locations[0], self.scale)
-
-    @property
-    def line(self) -> tuple[float, ...]:
-        """Position of the line: the answers less the first."""
-        return tuple(answer - self.locations[0] for answer in self.locations)
-
-    def log_density(self, outputs: npt.ArrayLike) -> Floats:
-        rows = np.asarray(outputs, dtype=np.float64)
-        off = np.abs(rows - rows[..., :1] - np.asarray(self.line)).max(axis=-1)
-        return np.where(off <= grid_step(self.scale), self._first.log_density(rows[..., 0]), -np.inf)
-
-    def is_comparable(self, other: Self) -> bool:
-        return self.scale == other.scale and len(self.locations) == len(other.locations)
-
-    def delta_from(self, other: Self, epsilon: float) -> float:
-        return self._first.delta_from(other._first, epsilon) if self._meets(other) else 1.0
-
-    def epsilon_from(self, other: Self, delta: float) -> float:
-        return self._first.epsilon_from(other._first, delta) if self._meets(other) else math.inf
-
-    def _meets(self, other: Self) -> bool:
-        """Whether the two lines agree to half a step of the noise's grid; smaller gaps come from rounded answers."""
-        step = grid_step(self.scale)
-        return all(abs(one - two) <= step / 2 for one, two in zip(self.line, other.line, strict=True))
+# Compositions whose parts share noise.
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,63 +42,19 @@ class SharedNoiseLaplace(Flaw):
     epsilon_each: float
     queries: Sequence[Callable[[Any], Any]]
 
-    def __post_init__(self) -> None:
-        check_number("epsilon_each", self.epsilon_each, 0, math.inf, "of each query", closed=False)
-        object.__setattr__(self, "queries", tuple(self.queries))
-        check_value("queries", self.queries, self.queries, "has no query; give one query or more.")
-
     def __str__(self) -> str:
         return f"SharedNoiseLaplace(epsilon_each={self.epsilon_each:g}, {len(self.queries)} queries)"
 
     @property
-    def epsilon(self) -> float:  # type: ignore[override]
-        """Claimed total cost of the queries, in nats."""
-        return self.epsilon_each * len(self.queries)
-
-    def distribution(self, dataset: Any) -> SharedNoiseDistribution:
-        """Distribution of the output before rounding to the Laplace mechanism's grid."""
-        return SharedNoiseDistribution(
-            tuple(real_answer(query, dataset) for query in self.queries), 1.0 / self.epsilon_each
-        )
+    def claim(self) -> PureDP:
+        """The sum of the costs of the queries."""
+        return PureDP(self.epsilon_each * len(self.queries))
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
-        distribution = self.distribution(dataset)
-        step = grid_step(distribution.scale)
-        noise = distribution.scale * standard_laplace(size, rng)
-        return np.asarray(np.round((noise[:, None] + distribution.locations) / step) * step)
-
-
-@dataclass(frozen=True, slots=True)
-class UndercountedComposition(Variant):
-    """`k` runs of one mechanism, charged as `charged` of them: k/charged times the claim.
-
-    With charged = 1 the runs are charged as a single one. With charged = √k the root of advanced composition is taken
-    with constant 1 and without its δ; pure composition has no such theorem.
-
-    The mechanism has a pure or approximate claim; `charged` is positive.
-    """
-
-    mechanism: ReferenceMechanism
-    k: int
-    charged: float = 1.0
-    runs_as = property(lambda t: composed(t.mechanism, t.k))
-
-    def __post_init__(self) -> None:
-        check_number("charged", self.charged, 0, math.inf, "how many runs are paid for", closed=False)
-        self.runs_as.claim  # noqa: B018  # refuses the mechanism and k
-
-    def __str__(self) -> str:
-        return f"{self.k} runs charged as {self.charged:.3g} of {self.mechanism}"
-
-    @property
-    def epsilon(self) -> float:  # type: ignore[override]
-        """ε of the claim, in nats."""
-        return self.claim.epsilon
-
-    @property
-    def claim(self) -> Budget:
-        epsilon, delta = budget_of(self.mechanism.claim)
-        return budget(self.charged * epsilon, self.charged * delta)
+        answers, scale = [real_answer(query, dataset) for query in self.queries], 1.0 / self.epsilon_each
+        step = grid_step(scale)
+        noise = scale * standard_laplace(size, rng)
+        return np.asarray(np.round((noise[:, None] + answers) / step) * step)
 
 
 # Amplification by subsampling claimed without the sampling for which it is proved.
@@ -197,11 +76,6 @@ class SampledTotal(PureFlaw):
 
     rate: float
     sampling: Sampling = "poisson"
-
-    def __post_init__(self) -> None:
-        check_number("epsilon", self.epsilon, 0, math.inf, "in nats", closed=False)
-        check_number("rate", self.rate, 0, 1, "the share of rows that are used", closed=False)
-        check_choice("sampling", self.sampling, get_args(Sampling))
 
     @property
     def claim(self) -> PureDP:
@@ -243,60 +117,6 @@ class SampledTotal(PureFlaw):
             case _:
                 times = rng.multinomial(batch, np.full(n, 1 / max(n, 1)), size)
         return np.asarray(times @ rows)
-
-
-# Parallel composition where it does not hold: overlapping parts, and rows that move between parts.
-
-
-def counts_of_parts(epsilon: float, n_parts: int, part: Callable[[Any], int]) -> ParallelComposition:
-    """Number of rows in each part, with Laplace noise of scale 1/ε."""
-    return ParallelComposition([LaplaceMechanism(epsilon, query=len)] * n_parts, part)
-
-
-def _take_edges(flaw: OverlappingPartCounts | PartCountsForReplace, least: int, way_out: str) -> None:
-    check_number("epsilon", flaw.epsilon, 0, math.inf, "in nats", closed=False)
-    object.__setattr__(flaw, "edges", check_edges(flaw.edges))
-    check_number("number of edges", len(flaw.edges), least, math.inf, way_out)
-
-
-@dataclass(frozen=True, slots=True)
-class OverlappingPartCounts(PureVariant):
-    """Counts of intervals that contain both their ends, taken for disjoint parts: 2ε instead of ε.
-
-    In practice, BETWEEN includes both ends, so "between 18 and 65" and "between 65 and 120" both count a person of 65.
-    The bug shows on a row at an inner edge, added or removed.
-
-    `edges` are three or more, in ascending order.
-    """
-
-    edges: Sequence[float]
-    runs_as = property(lambda t: LaplaceOfScale(1.0 / t.epsilon, t.claim, t._counts))
-    truth = property(lambda t: PureDP(2 * t.epsilon))
-
-    def __post_init__(self) -> None:
-        _take_edges(self, 3, "two intervals share an edge")
-
-    def _counts(self, dataset: Any) -> npt.NDArray[np.int64]:
-        rows, edges = np.asarray(dataset, dtype=np.float64)[:, None], np.asarray(self.edges)
-        return np.asarray(((rows >= edges[:-1]) & (rows <= edges[1:])).sum(axis=0), dtype=np.int64)
-
-
-@dataclass(frozen=True, slots=True)
-class PartCountsForReplace(PureVariant):
-    """Counts of disjoint parts at ε each, claimed to be ε-DP for a replaced row, which moves between parts: 2ε.
-
-    In practice, "parallel composition is free" is said without naming the adjacency. The bug shows on datasets of equal
-    size, one row of which is in another part: one count falls and another rises.
-
-    `edges`, one or more, cut the numbers into parts (`IntervalOf`).
-    """
-
-    edges: Sequence[float]
-    runs_as = property(lambda t: counts_of_parts(t.epsilon, len(t.edges) + 1, IntervalOf(t.edges)))
-    truth = property(lambda t: PureDP(2 * t.epsilon))
-
-    def __post_init__(self) -> None:
-        _take_edges(self, 1, "they cut the rows into two parts or more")
 
 
 # Outputs that leak outside the noise: exact numbers, keys that occur, missing values and exceptions.
@@ -360,11 +180,6 @@ class KeyedCounts(PureFlaw):
     threshold: Threshold = "noisy"
     claim = property(lambda t: ApproxDP(t.epsilon, t.delta))
     truth = property(lambda t: t.claim if t.threshold == "noisy" else None)
-
-    def __post_init__(self) -> None:
-        GeometricMechanism(self.epsilon)  # refuses the same epsilon
-        check_number("delta", self.delta, 0, 0.5, "of a key that occurs once", closed=False)
-        check_choice("threshold", self.threshold, get_args(Threshold))
 
     @property
     def least(self) -> int:

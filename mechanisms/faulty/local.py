@@ -8,21 +8,19 @@ why the permanent bits are kept; Wang, Blocki, Li & Jha (2017), Section 4; Ye & 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import permutations
 from typing import Any
 
 import numpy as np
 
-from ...audit.claims.claim import ApproxDP, PureDP, check_number
+from ...audit.claims.claim import PureDP
 from ..distributions.distributions import FiniteDistribution, ProductDistribution, RowDistribution
 from ..distributions.divergences import DrawnByItsDistribution, NamedByParameters
 from ..local.frequency_oracles import (
     BitReports,
     LocalHashing,
-    MemoisedBits,
     SubsetSelection,
-    UnaryEncoding,
     bit_odds,
     hashed,
     log_odds_of_one,
@@ -31,98 +29,16 @@ from ..local.frequency_oracles import (
     reported_once,
     unary_coins,
 )
-from ..local.randomised_response import (
-    Domain,
-    LocalGaussianMechanism,
-    NameAndShame,
-    RandomisedResponse,
-    binomial_distribution,
-    one_value,
-    response_distribution,
-)
-from ..noise.gaussian import GaussianMechanism, VectorGaussianMechanism
+from ..local.randomised_response import RandomisedResponse, binomial_distribution, one_value, response_distribution
 from ..noise_samplers import Integers, draw_indices
-from ..queries import identity
-from .flaw import Flaw, PureFlaw, PureVariant, Variant
+from .flaw import Flaw, PureFlaw, Variant
 
 __all__ = [
-    "UnclippedLocalGaussian", "TruthAmongTheLies", "BinaryOddsForManyValues", "TwiceExposed", "BiasedCoinResponse",
-    "OnlyYesRandomised", "RememberedResponse", "TrueBitSetTwice",
-    "OnesNeverCleared", "HashChosenByTheValue",
+    "BiasedCoinResponse", "OnlyYesRandomised", "RememberedResponse", "TrueBitSetTwice", "HashChosenByTheValue",
     "SubsetInOrder", "RedrawnMemo",
 ]  # fmt: skip
 
-# Reports of the local model with wrong coins, without clipping, exposed too often, or remembered wrongly.
-
-
-@dataclass(frozen=True, slots=True)
-class UnclippedLocalGaussian(PureVariant):
-    """A person's value with noise for a domain to which the value is not clipped: no (ε, δ) holds.
-
-    In practice, the sensitivity is taken as max − min of the data seen so far, or of what a sensor should deliver, and
-    the value is sent unchanged. The bug shows as soon as a value leaves the domain, and more the farther it lies.
-    """
-
-    delta: float
-    domain: Domain
-    claim = property(lambda t: ApproxDP(t.epsilon, t.delta))
-    truth = None
-
-    def __str__(self) -> str:
-        return f"UnclippedLocalGaussian(epsilon={self.epsilon:g}, delta={self.delta:g}, domain={self.domain})"
-
-    @property
-    def runs_as(self) -> GaussianMechanism | VectorGaussianMechanism:
-        clipped = LocalGaussianMechanism(self.epsilon, self.delta, self.domain)
-        return replace(clipped.runs_as, query=identity)
-
-
-@dataclass(frozen=True, slots=True)
-class TwiceExposed(Variant):
-    """Each row exposed with probability 2δ where δ is claimed: (0, 2δ)-DP.
-
-    In practice, δ is taken for a constant of the program and spent on each of the two halves of a report. The bug shows
-    where a row is replaced, and in the number of people exposed.
-    """
-
-    delta: float
-    runs_as = property(lambda t: NameAndShame(2 * t.delta))
-    claim = property(lambda t: NameAndShame(t.delta).claim)
-
-    def __post_init__(self) -> None:
-        check_number("delta", self.delta, 0, 0.5, "each row is exposed with twice this probability", closed=False)
-
-    @property
-    def epsilon(self) -> float:  # type: ignore[override]  # a field elsewhere
-        """0: the claim allows for exposure only."""
-        return 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class TruthAmongTheLies(PureVariant):
-    """The value with probability p = e^ε/(e^ε + k − 1), else any of all k values: ln(1 + k e^ε/(k − 1)) instead of ε.
-
-    In practice, two descriptions are mixed: "answer truly with probability p, else flip a coin" needs a smaller p, as
-    the coin may give the true value too. The bug shows on every pair.
-    """
-
-    k: int = 2
-    right = property(lambda t: RandomisedResponse(t.epsilon, t.k))
-    # (p + (1−p)/k) / ((1−p)/k) = 1 + kp/(1−p), and p/(1−p) = e^ε/(k−1).
-    runs_as = property(lambda t: RandomisedResponse(math.log1p(t.k / (t.k - 1) * math.exp(t.epsilon)), t.k))
-
-
-@dataclass(frozen=True, slots=True)
-class BinaryOddsForManyValues(PureVariant):
-    """The value with the binary probability e^ε/(1 + e^ε) although there are k values: ε + ln(k − 1).
-
-    In practice, the code for yes and no is extended to a menu and the formula stays (Kairouz, Bonawitz & Ramage 2016
-    give the formula for k values). For k = 2 it is correct.
-    """
-
-    k: int = 5
-    right = property(lambda t: RandomisedResponse(t.epsilon, t.k))
-    runs_as = property(lambda t: RandomisedResponse(t.epsilon + math.log(t.k - 1), t.k))
+# Reports of the local model with wrong coins, or remembered wrongly.
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,9 +53,6 @@ class RedrawnMemo(NamedByParameters, PureFlaw):
     k: int = 4
     reports: int = 4
     truth = property(lambda t: PureDP(t.reports * log_odds_of_one(t._coins)))
-
-    def __post_init__(self) -> None:
-        MemoisedBits(self.epsilon, self.epsilon_first, self.k, self.reports)  # refuses the same parameters
 
     @property
     def _coins(self) -> tuple[float, float]:
@@ -167,14 +80,7 @@ class BiasedCoinResponse(DrawnByItsDistribution, Flaw):
 
     bias: float = 0.25
     truth = property(lambda t: PureDP(math.log1p(1 / min(t.bias, 1 - t.bias))))
-
-    def __post_init__(self) -> None:
-        check_number("bias", self.bias, 0, 1, "a coin's probability of yes", closed=False)
-
-    @property
-    def epsilon(self) -> float:  # type: ignore[override]  # a field elsewhere
-        """ln 3, the loss of two fair coins."""
-        return math.log(3)
+    claim = property(lambda t: PureDP(math.log(3)), doc="The loss of two fair coins.")
 
     def distribution(self, dataset: Any) -> FiniteDistribution:
         yes = 0.5 * one_value(dataset, 2) + 0.5 * self.bias
@@ -219,7 +125,7 @@ class RememberedResponse(PureFlaw):
 
 
 @dataclass(frozen=True, slots=True)
-class TrueBitSetTwice(PureVariant):
+class TrueBitSetTwice(Variant):
     """Unary encoding that sets the true bit with probability p but does not clear it: ln(1 + p/(q(1 − p))).
 
     In practice, all k bits are drawn at once as if they were 0, and then the true bit is set to 1 with probability p.
@@ -228,26 +134,11 @@ class TrueBitSetTwice(PureVariant):
 
     k: int = 4
     is_optimised: bool = True
-    right = property(lambda t: UnaryEncoding(t.epsilon, t.k))
 
     @property
     def runs_as(self) -> BitReports:
         kept, added = unary_coins(self.epsilon, self.is_optimised)
         return BitReports(kept + (1 - kept) * added, added, self.k)
-
-
-@dataclass(frozen=True, slots=True)
-class OnesNeverCleared(PureVariant):
-    """Unary encoding that turns 0s into 1s at random but keeps every 1: no finite ε.
-
-    In practice, a loop sets the bits that are to be 1 and leaves the others as they are, in the array that holds the
-    encoded value. A value whose bit is reported as 0 is then certainly not the true one.
-    """
-
-    k: int = 4
-    right = property(lambda t: UnaryEncoding(t.epsilon, t.k))
-    truth = None
-    runs_as = property(lambda t: BitReports(1.0, unary_coins(t.epsilon, False)[1], t.k))
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,9 +151,6 @@ class HashChosenByTheValue(PureFlaw):
 
     k: int = 8
     _right = property(lambda t: LocalHashing(t.epsilon, t.k, n_hashes=t.k))
-
-    def __post_init__(self) -> None:
-        LocalHashing(self.epsilon, self.k)  # the right mechanism refuses the same parameters
 
     def distribution(self, dataset: Any) -> RowDistribution:
         """Exact distribution of the rows (hash function, report)."""
@@ -293,9 +181,6 @@ class SubsetInOrder(PureFlaw):
     k: int = 5
     size: int = 3
     _as_set = property(lambda t: SubsetSelection(t.epsilon, t.k, t.size))
-
-    def __post_init__(self) -> None:
-        self._as_set  # noqa: B018  # refuses the same parameters
 
     def distribution(self, dataset: Any) -> RowDistribution:
         """Exact distribution of the lists."""

@@ -4,49 +4,30 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import permutations
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ...audit.claims.claim import PureDP, check_number
+from ...audit.claims.claim import PureDP
 from ...audit.errors import DatasetError
 from ..distributions.distributions import DiscreteDistribution, FiniteDistribution, LaplaceDistribution
 from ..distributions.divergences import DrawnByItsDistribution, NamedByParameters, ScalarDistribution
 from ..noise.laplace import LaplaceMechanism
 from ..noise_samplers import Fill, Floats, Integers, fill_laplace, pieces, round_to_grid
-from ..queries import Query, candidate_scores, check_count, identity, places_below_leader
-from ..selection import ExponentialMechanism, NoisyThreshold, PostedPriceAuction, ReportNoisyMax, SparseVector, bids_of
-from .flaw import Flaw, PureFlaw, PureVariant
+from ..queries import Query, candidate_scores, identity, places_below_leader
+from ..selection import NoisyThreshold, PostedPriceAuction, ReportNoisyMax, bids_of
+from .flaw import PureFlaw, Variant
 
 __all__ = [
-    "ExponentialMissingFactorTwo", "HalfSensitivityExponential", "PricesFromTheBids", "NoisyMaxMissingFactorTwo",
-    "NoisyMaxReleasingValue", "SparseVectorReleasingValue", "SparseVectorUnscaledNoise",
-    "SparseVectorWithoutQueryNoise", "SparseVectorWithoutCutoff", "UnderflowingExponential",
-    "FlipWithoutPermuting", "OneNoiseForAll", "WinnerWithExactCount", "WinnerWithNoisyCount", "TopCandidates",
+    "PricesFromTheBids", "SparseVectorReleasingValue", "SparseVectorUnscaledNoise", "SparseVectorWithoutQueryNoise",
+    "SparseVectorWithoutCutoff", "UnderflowingExponential", "FlipWithoutPermuting", "OneNoiseForAll",
+    "WinnerWithExactCount", "WinnerWithNoisyCount", "TopCandidates",
 ]  # fmt: skip
 
-# Report noisy max with too little noise, or with the value in its output.
-
-
-@dataclass(frozen=True, slots=True)
-class NoisyMaxMissingFactorTwo(PureVariant):
-    """Report noisy max with noise of scale Δ/ε, enough for monotone counts only: 2ε instead of ε.
-
-    In practice, the saving for counting queries (Dwork & Roth 2014, Claim 3.9) is taken where a row is replaced, or for
-    scores that can fall when a row is added. The bug shows where one count rises while the others fall.
-    """
-
-    sensitivity: float = 1.0
-    noise: Literal["laplace", "exponential", "gumbel"] = "laplace"
-    counts: Query = identity
-    truth = property(lambda t: PureDP(2 * t.epsilon))
-
-    @property
-    def runs_as(self) -> ReportNoisyMax:
-        return ReportNoisyMax(self.epsilon, self.sensitivity, monotone=True, noise=self.noise, counts=self.counts)
+# The largest noisy count, whose index report noisy max releases.
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,48 +67,18 @@ class MaximumLaplaceDistribution(ScalarDistribution):
 
 
 @dataclass(frozen=True, slots=True)
-class NoisyMaxReleasingValue(PureVariant):
-    """The largest noisy count released, with noise that suffices for its index: Kε instead of ε for K counts.
-
-    In practice, the maximum comes for free with its index and is printed with it (Ding, Wang, Wang, Zhang & Kifer 2018,
-    Section 4). When a row can raise all K counts, the lower tail of the released value falls by e^{−Kε} for a shift of
-    1, as all K noises must be low. The bug shows on counts (0, …, 0) and (1, …, 1), at values below both.
-    """
-
-    n_candidates: int
-    counts: Query = identity
-    runs_as = property(lambda t: LargestNoisyCount(1.0 / t.epsilon, t.truth, t.counts, t.n_candidates))
-    truth = property(lambda t: PureDP(t.n_candidates * t.epsilon))
-
-    def __post_init__(self) -> None:
-        check_number("epsilon", self.epsilon, 0, math.inf, "in nats", closed=False)
-        check_count("n_candidates", self.n_candidates, "counts")
-
-
-@dataclass(frozen=True, slots=True)
-class LargestNoisyCount:
+class LargestNoisyCount(NamedByParameters):
     """The largest of the counts plus independent Laplace noise, on a grid."""
 
     scale: float
     claim: PureDP
-    counts: Query
-    n_candidates: int
+    counts: Query = identity
 
     def distribution(self, dataset: Any) -> MaximumLaplaceDistribution:
-        return MaximumLaplaceDistribution(tuple(self._scores(dataset).tolist()), self.scale)
-
-    def _scores(self, dataset: Any) -> Floats:
-        scores = candidate_scores(self.counts, dataset)
-        if len(scores) != self.n_candidates:
-            raise DatasetError(
-                f"the query returned {len(scores)} counts, but n_candidates={self.n_candidates}; make them agree, as "
-                "the claim depends on their number.",
-                n_candidates=self.n_candidates,
-            )
-        return scores
+        return MaximumLaplaceDistribution(tuple(candidate_scores(self.counts, dataset).tolist()), self.scale)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
-        return largest_noisy(fill_laplace, self._scores(dataset), self.scale, size, rng)
+        return largest_noisy(fill_laplace, candidate_scores(self.counts, dataset), self.scale, size, rng)
 
 
 def largest_noisy(fill: Fill, scores: Floats, scale: float, size: int, rng: np.random.Generator) -> Floats:
@@ -173,45 +124,11 @@ class PricesFromTheBids(NamedByParameters, PureFlaw):
 
 
 @dataclass(frozen=True, slots=True)
-class ExponentialMissingFactorTwo(PureVariant):
-    """Pr[r] ∝ exp(ε u/Δ) instead of exp(ε u/(2Δ)) for utilities that are not monotone: 2ε instead of ε.
-
-    In practice, the 2 is left out, or the saving for monotone utilities is taken where a row is replaced (McSherry &
-    Talwar 2007). The bug shows only if one utility rises while the others fall. Utilities (0, …, 0) against (1, −1,
-    …, −1), K = 50, ε = 1: exact loss 1.880, and .966 with the 2. If only one utility moves, the loss stays below ε.
-    """
-
-    sensitivity: float = 1.0
-    utilities: Query = identity
-    runs_as = property(lambda t: ExponentialMechanism(t.epsilon, t.sensitivity, monotone=True, utilities=t.utilities))
-    truth = property(lambda t: PureDP(2 * t.epsilon))
-
-
-@dataclass(frozen=True, slots=True)
-class HalfSensitivityExponential(PureVariant):
-    """The exponential mechanism with half of the utilities' sensitivity: 2ε instead of ε.
-
-    In practice, the sensitivity is read off one candidate, or one kind of neighbour, and not taken as the maximum over
-    all (`utility_sensitivity`). The bug shows where one utility rises while the others fall by as much. If utilities
-    are monotone, the 2 in the exponent makes up for the half and the claim holds. `monotone` leaves out the 2, and then
-    a single utility that rises among many shows the bug.
-    """
-
-    sensitivity: float = 1.0
-    monotone: bool = False
-    utilities: Query = identity
-    runs_as = property(lambda t: ExponentialMechanism(t.epsilon, t.sensitivity / 2, t.monotone, t.utilities))
-    truth = property(lambda t: PureDP(2 * t.epsilon))
-
-
-@dataclass(frozen=True, slots=True)
-class _Variant(PureVariant):
-    """Parameters, claim and errors of `SparseVector`."""
+class _SparseVector(Variant):
+    """Parameters and claim of `SparseVector`."""
 
     threshold: float = 0.0
     sensitivity: float = 1.0
-    queries: Query = identity
-    right = property(lambda t: SparseVector(t.epsilon, getattr(t, "cutoff", 1), t.threshold, t.sensitivity))
 
     def __str__(self) -> str:
         counted = f", cutoff={cutoff}" if (cutoff := getattr(self, "cutoff", None)) else ""
@@ -229,12 +146,11 @@ class _Variant(PureVariant):
             cutoff=cutoff,
             threshold=self.threshold,
             release_value=release_value,
-            queries=self.queries,
         )
 
 
 @dataclass(frozen=True, slots=True)
-class SparseVectorReleasingValue(_Variant):
+class SparseVectorReleasingValue(_SparseVector):
     """Sparse vector that outputs the noisy answers found above, NaN for the others: no finite ε.
 
     In practice, the value is at hand and already noisy (Lyu, Su & Li 2017, Algorithm 3). But it bounds the threshold's
@@ -248,7 +164,7 @@ class SparseVectorReleasingValue(_Variant):
 
 
 @dataclass(frozen=True, slots=True)
-class SparseVectorUnscaledNoise(_Variant):
+class SparseVectorUnscaledNoise(_SparseVector):
     """Sparse vector whose noise on the answers does not grow with the cutoff c: (1 + 6c)/4·ε.
 
     In practice, "one answer is compared at a time" (Lyu, Su & Li 2017, Algorithm 4). A quarter of ε is spent on the
@@ -262,7 +178,7 @@ class SparseVectorUnscaledNoise(_Variant):
 
 
 @dataclass(frozen=True, slots=True)
-class SparseVectorWithoutQueryNoise(_Variant):
+class SparseVectorWithoutQueryNoise(_SparseVector):
     """Sparse vector with noise only on the threshold, and no cutoff: no finite ε.
 
     In practice, a noisy threshold hides its place, so that comparing with it looks safe (Lyu, Su & Li 2017, Algorithm
@@ -275,7 +191,7 @@ class SparseVectorWithoutQueryNoise(_Variant):
 
 
 @dataclass(frozen=True, slots=True)
-class SparseVectorWithoutCutoff(_Variant):
+class SparseVectorWithoutCutoff(_SparseVector):
     """Sparse vector with noise for a single answer above, and no cutoff: no ε holds for every number of answers.
 
     In practice, a bit for each answer looks cheap (Lyu, Su & Li 2017, Algorithm 6). But each answer above costs ε, and
@@ -290,13 +206,9 @@ class SparseVectorWithoutCutoff(_Variant):
 class _Selection(DrawnByItsDistribution, PureFlaw):
     """Index of a candidate, chosen by utilities of sensitivity 1."""
 
-    utilities: Query = field(default=identity, repr=False)
-
     def distribution(self, dataset: Any) -> FiniteDistribution:
         with np.errstate(divide="ignore"):
-            return FiniteDistribution(
-                tuple(np.log(self._probabilities(candidate_scores(self.utilities, dataset))).tolist())
-            )
+            return FiniteDistribution(tuple(np.log(self._probabilities(candidate_scores(identity, dataset))).tolist()))
 
     @abstractmethod
     def _probabilities(self, scores: Floats) -> Floats:
@@ -355,10 +267,8 @@ class WinnerWithExactCount(PureFlaw):
     In practice, the winner is private, so its row of the table is looked up and shown.
     """
 
-    counts: Query = field(default=identity, repr=False)
-
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
-        counts = candidate_scores(self.counts, dataset)
+        counts = candidate_scores(identity, dataset)
         winners = ReportNoisyMax(self.epsilon).sample(counts, size, rng)
         return np.stack([winners.astype(np.float64), counts[winners]], axis=1)
 
@@ -372,15 +282,14 @@ class WinnerWithNoisyCount(PureFlaw):
     """
 
     parts: int = 1
-    counts: Query = field(default=identity, repr=False)
     truth = property(lambda t: PureDP(max(1.0, 2.0 / t.parts) * t.epsilon))
 
     def winners(self, dataset: Any) -> FiniteDistribution:
         """Exact distribution of the index."""
-        return self._selection.distribution(candidate_scores(self.counts, dataset))
+        return self._selection.distribution(candidate_scores(identity, dataset))
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
-        counts = candidate_scores(self.counts, dataset)
+        counts = candidate_scores(identity, dataset)
         winners = self._selection.sample(counts, size, rng)
         values, noise = np.empty(size), LaplaceMechanism(self.epsilon / self.parts)
         for j, count in enumerate(counts):
@@ -403,17 +312,11 @@ class TopCandidates(PureFlaw):
 
     k: int = 2
     charged: int = 1
-    utilities: Query = field(default=identity, repr=False)
     truth = property(lambda t: PureDP(t.k / t.charged * t.epsilon))
-
-    def __post_init__(self) -> None:
-        Flaw.__post_init__(self)
-        check_count("k", self.k, "winners")
-        check_count("charged", self.charged, "winners paid for")
 
     def log_probabilities(self, dataset: Any) -> dict[tuple[int, ...], float]:
         """Log probability of every ordered choice of k candidates."""
-        places = places_below_leader(self.utilities, dataset, 2.0 * self.charged / self.epsilon)
+        places = places_below_leader(identity, dataset, 2.0 * self.charged / self.epsilon)
         found = {}
         for order in permutations(range(len(places)), self.k):
             left, log_probability = list(range(len(places))), 0.0
@@ -424,6 +327,6 @@ class TopCandidates(PureFlaw):
         return found
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
-        places = places_below_leader(self.utilities, dataset, 2.0 * self.charged / self.epsilon)
+        places = places_below_leader(identity, dataset, 2.0 * self.charged / self.epsilon)
         noisy = places - np.log(rng.standard_exponential((size, len(places))))
         return np.argsort(-noisy, axis=1)[:, : self.k].astype(np.int64)

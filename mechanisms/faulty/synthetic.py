@@ -8,7 +8,6 @@ from typing import Any, Literal
 import numpy as np
 
 from ..noise_samplers import Floats, Integers, laplace_on_grid
-from ..queries import check_choice
 from ..synthetic import (
     NoisyBins,
     NoisyMarginals,
@@ -19,7 +18,7 @@ from ..synthetic import (
     numbers_from_bins,
     present,
 )
-from .flaw import Flaw, PureFlaw
+from .flaw import PureFlaw
 
 __all__ = [
     "LearnedCategories", "LearnedRange", "RowsOfTheData", "LeakedRow",
@@ -41,10 +40,6 @@ class LearnedCategories(PureFlaw):
     categories: tuple[int, ...]
     rows: int
     learned: Literal["alone", "added"] = "alone"
-
-    def __post_init__(self) -> None:
-        Flaw.__post_init__(self)
-        check_choice("learned", self.learned, ("alone", "added"))
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> dict[str, Integers]:
         others = 1 if self.learned == "added" else 0  # one more category, for all that are not declared

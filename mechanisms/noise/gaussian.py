@@ -52,11 +52,6 @@ def gaussian_delta(epsilon: float, scale: float, sensitivity: float = 1.0) -> fl
     """Return the smallest delta at `epsilon` for Gaussian noise of standard deviation `scale`; two answers attain it.
 
     Source: Balle & Wang (2018), Theorem 8.
-
-    Examples
-    --------
-    >>> round(gaussian_delta(epsilon=1, scale=1), 4)
-    0.1269
     """
     check_number("epsilon", epsilon, 0, math.inf, "in nats")
     _check_positive(scale=scale, sensitivity=sensitivity)
@@ -68,12 +63,6 @@ def gaussian_loss_tail(epsilon: float, scale: float, sensitivity: float = 1.0) -
 
     The loss is normal with mean μ²/2 and variance μ², where μ = sensitivity/scale (Balle & Wang 2018). The probability
     is larger than the delta at epsilon: (ε, δ)-DP does not mean that the loss is at most ε with probability 1 − δ.
-
-    Examples
-    --------
-    >>> scale = analytic_gaussian_scale(epsilon=1, delta=1e-5)
-    >>> round(gaussian_loss_tail(epsilon=1, scale=scale), 6)
-    0.000161
     """
     check_number("epsilon", epsilon, 0, math.inf, "in nats")
     _check_positive(scale=scale, sensitivity=sensitivity)
@@ -137,11 +126,8 @@ def analytic_gaussian_scale(epsilon: float, delta: float, sensitivity: float = 1
 class GaussianMechanism(ApproxMechanism):
     """A real answer plus Gaussian noise: (epsilon, delta)-DP; outputs are on a grid, as those of `LaplaceMechanism`.
 
-    Parameters
-    ----------
-    calibration : {"analytic", "classical"}
-        How to find the standard deviation, stored as `scale`. The analytic calibration is tight, and takes epsilon 0.
-        The classical one gives more noise and rejects epsilon > 1.
+    The analytic calibration of the standard deviation, `scale`, is tight, and takes epsilon 0. The classical one gives
+    more noise and rejects epsilon > 1.
     """
 
     sensitivity: float = 1.0
@@ -377,25 +363,11 @@ class ExactDeltaMechanism(DrawnWithDistribution):
 class DiscreteGaussianMechanism(ExactDeltaMechanism):
     """A whole answer plus discrete Gaussian noise: (epsilon, delta)-DP with the exact delta, on the integers.
 
-    Too little noise, with which delta rounds to 1, raises a `ClaimError`.
+    `sigma`, the σ of exp(−k²/(2σ²)), is positive and at most 2¹⁴; above 1 it is nearly the standard deviation. `delta`
+    is the smallest one at this epsilon, and 2.2e-308 if no double can hold it. Too little noise, with which it rounds
+    to 1, raises a `ClaimError`.
 
     Source: Canonne, Kamath & Steinke (2020), Theorem 7 (the exact delta).
-
-    Parameters
-    ----------
-    sigma : float
-        The σ of exp(−k²/(2σ²)); nearly the standard deviation if above 1. Positive, at most 2¹⁴.
-
-    Attributes
-    ----------
-    delta : float
-        The smallest delta at this epsilon. It is never 0: if no double can hold it, it is 2.2e-308.
-
-    Examples
-    --------
-    >>> mechanism = DiscreteGaussianMechanism(sigma=2, epsilon=1, query=len)
-    >>> print(mechanism, mechanism.claim)
-    DiscreteGaussian(sigma=2, epsilon=1, sensitivity=1) (1, 0.00724878)-DP
     """
 
     sigma: float
@@ -491,21 +463,11 @@ class BinomialDistribution(SymmetricWholeDistribution):
 class BinomialMechanism(ExactDeltaMechanism):
     """A whole answer plus the heads among fair coins minus half the coins: (epsilon, delta)-DP with the exact delta.
 
-    The noise ends at ±n_flips/2, so some outputs are possible on only one of two neighbours and every epsilon needs a
-    delta. `delta` is that of `DiscreteGaussianMechanism`.
+    The number of coins, `n_flips`, is even, from 2 to 2²⁰, and the standard deviation of the noise is √n_flips/2. The
+    noise ends at ±n_flips/2, so some outputs are possible on only one of two neighbours and every epsilon needs a
+    delta, computed as for `DiscreteGaussianMechanism`.
 
     Source: Dwork, Kenthapadi, McSherry, Mironov & Naor (2006).
-
-    Parameters
-    ----------
-    n_flips : int
-        Number of coins: an even number from 2 to 2²⁰. The standard deviation of the noise is √n_flips/2.
-
-    Examples
-    --------
-    >>> mechanism = BinomialMechanism(n_flips=100, epsilon=1, query=len)
-    >>> print(mechanism, mechanism.claim)
-    Binomial(n_flips=100, epsilon=1, sensitivity=1) (1, 8.00255e-08)-DP
     """
 
     n_flips: int

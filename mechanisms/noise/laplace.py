@@ -125,11 +125,6 @@ def inverse_laplace_cdf(xi: npt.ArrayLike, location: float = 0.0, scale: float =
     Either end gives an infinite number and raises an `OptionError`; `open_uniform` never draws an end.
 
     Source: Devroye (1986), Section II.2 (the inversion method).
-
-    Examples
-    --------
-    >>> inverse_laplace_cdf([-0.25, 0.0, 0.25]).round(4).tolist()
-    [-0.6931, 0.0, 0.6931]
     """
     xi = np.asarray(xi, dtype=np.float64)
     if not np.all(np.abs(xi) < 0.5):  # NaN fails
@@ -181,18 +176,8 @@ class HistogramMechanism(PureMechanism):
 
     Source: Dwork, McSherry, Nissim & Smith (2006); Dwork & Roth (2014), Example 3.2.
 
-    Parameters
-    ----------
-    sensitivity : int
-        Largest sum of absolute changes of the counts between neighbouring datasets: 1 for add/remove, 2 for replace.
-    noise : {"laplace", "geometric"}
-        Real outputs on the grid of `LaplaceMechanism`, or whole outputs.
-
-    Examples
-    --------
-    >>> mechanism = HistogramMechanism(epsilon=1, k=3, noise="geometric")
-    >>> print(mechanism, mechanism.sample([0, 2, 2], 5, np.random.default_rng(0)).shape)
-    Histogram(epsilon=1, k=3, sensitivity=1, noise=geometric) (5, 3)
+    The sensitivity is the largest sum of absolute changes of the counts between neighbouring datasets: 1 for
+    add/remove, 2 for replace. Outputs are real, on the grid of `LaplaceMechanism`, or whole with geometric noise.
     """
 
     k: int
@@ -274,14 +259,6 @@ class RareLeakLaplace(ApproxMechanism):
     """A real answer plus Laplace noise, or with probability delta the answer plus 1000: (epsilon, delta)-DP.
 
     A pure guarantee covers every event, however rare, so this mechanism has none.
-
-    Examples
-    --------
-    >>> from dpaudit.mechanisms import exact_epsilon
-    >>> mechanism = RareLeakLaplace(epsilon=0.5, delta=1e-3)
-    >>> on_x, on_y = mechanism.distribution(0), mechanism.distribution(1)
-    >>> exact_epsilon(on_x, on_y, delta=1e-3), exact_epsilon(on_x, on_y)
-    (0.5, inf)
     """
 
     sensitivity: float = 1.0
@@ -333,20 +310,10 @@ class EdgeCountMechanism(RunsAs, PureMechanism):
     An edge changes the count by 1, a node by its degree. Noise for edges hides the k edges of one person with k·epsilon
     in total (`PureDP.group`). Noise for nodes hides all `max_degree` edges.
 
+    For nodes, graphs of a degree above `max_degree` are rejected; for simple graphs with at most n nodes, n − 1 is
+    enough.
+
     Source: Kasiviswanathan, Nissim, Raskhodnikova & Smith (2013).
-
-    Parameters
-    ----------
-    max_degree : int, optional
-        For nodes only: graphs of larger degree are rejected. For simple graphs with at most n nodes, n − 1 is enough.
-
-    Examples
-    --------
-    >>> from dpaudit.domains import NodeNeighbours
-    >>> for mechanism in EdgeCountMechanism(0.5), EdgeCountMechanism(0.5, NodeNeighbours(), max_degree=10):
-    ...     print(mechanism, mechanism.sensitivity)
-    EdgeCount(epsilon=0.5, for edges) 1
-    EdgeCount(epsilon=0.5, for nodes of degree 10) 10
     """
 
     adjacency: EdgeNeighbours | NodeNeighbours = field(default_factory=EdgeNeighbours)
@@ -391,13 +358,6 @@ class DegreeHistogramMechanism(PureMechanism):
 
     Source: Hay, Li, Miklau & Jensen (2009), Accurate estimation of the degree distribution of private networks;
     Kasiviswanathan, Nissim, Raskhodnikova & Smith (2013).
-
-    Examples
-    --------
-    >>> import networkx as nx
-    >>> mechanism = DegreeHistogramMechanism(epsilon=20.0, max_degree=3)
-    >>> mechanism.sample(nx.star_graph(3), 2, np.random.default_rng(1)).tolist()
-    [[0, 3, 0, 1], [0, 3, 0, 1]]
     """
 
     max_degree: int

@@ -94,47 +94,39 @@ class _CanaryBlock:
 
 
 class Training(Protocol):
-    """A training with a claim, right or wrong: `DPSGD`, or one of its buggy variants."""
+    """A training with a claim: `DPSGD`, or one of its buggy variants, whose recipe includes the mistake."""
 
     @property
     def recipe(self) -> Recipe:
-        """All that determines the training as it runs, its mistakes included."""
+        """Settings of the training, with the mistake if there is one."""
 
     @property
     def clip(self) -> float:
-        """The clipping norm."""
+        """Largest norm of a clipped gradient."""
 
     @property
     def noise_multiplier(self) -> float:
-        """Standard deviation of the noise over the clipping norm, as claimed."""
+        """Standard deviation of the noise in units of `clip`."""
 
     @property
     def claim(self) -> Claim:
-        """The guarantee for a change of one row."""
+        """Privacy that the training claims."""
 
     @property
     def adjacency(self) -> Adjacency:
-        """The relation of the claim."""
+        """Change of the dataset that the claim is about."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CanaryRun:
-    """Scores and inclusion bits of one training; the arrays cannot be written to.
+    """Scores and inclusion bits of one training.
 
-    A score is larger where the canary is more likely to have been `included`, by an independent inclusion bit of this
-    `probability`. `mean_loss` is that of the real records at the last weights; 0 without records.
+    A score is larger where the canary is more likely to have been `included`, by an independent fair coin.
     """
 
     scores: Floats
     included: Booleans
-    probability: float
-    seed: int
-    mean_loss: float
     training: Training
-
-    def __post_init__(self) -> None:
-        self.scores.flags.writeable = False
-        self.included.flags.writeable = False
 
     @property
     def claim(self) -> Claim:
@@ -152,7 +144,6 @@ def canary_run(
     rows: Any,
     canaries: DiracCanaries,
     *,
-    probability: float = 0.5,
     score: Literal["sum", "ratio"] = "sum",
     seed: int = 0,
 ) -> CanaryRun:
@@ -175,26 +166,11 @@ def canary_run(
         clipping norm. The last weights less the first have the same projection, up to the constant learning rate, so an
         observer of the last weights alone can compute it. "ratio" is the sum of the steps' log-likelihood ratios for
         Poisson batches, the best score of an observer of all steps.
-
-    Examples
-    --------
-    >>> from dpaudit.mechanisms.training.train import PoissonBatches
-    >>> from dpaudit.mechanisms.training.canaries import DiracCanaries
-    >>> from dpaudit.mechanisms.training.dp_sgd import DPSGD
-    >>> from dpaudit.mechanisms.training.models import LogisticRegression
-    >>> from dpaudit.mechanisms.training.models import breast_cancer_records
-    >>> training = DPSGD(
-    ...     model=LogisticRegression(31), sampling=PoissonBatches(0.5), noise_multiplier=1.0, steps=10, batch_size=285
-    ... )
-    >>> run = canary_run(training, breast_cancer_records(), DiracCanaries(1000))
-    >>> run.scores.shape, bool(run.scores[run.included].mean() > run.scores[~run.included].mean() + 4)
-    ((1000,), True)
     """
-    check_number("probability", probability, 0, 1, "of a canary's inclusion", closed=False)
     recipe = _recipe(training)
     model, rate = recipe.model, _rate(recipe, score)
     rng = np.random.default_rng(seed)
-    included = rng.random(canaries.m) < probability
+    included = rng.random(canaries.m) < 0.5
     features, labels = model.split(recipe.prepare(rows))
     n, p = len(features), model.n_parameters
     counts = np.concatenate([np.ones(n, dtype=np.bool_), included])
@@ -209,10 +185,7 @@ def canary_run(
         seen = project(noisy[0]) / training.clip
         scores += seen if rate is None else log_ratio(seen, rate, training.noise_multiplier)
         weights = weights - recipe.learning_rate / recipe.batch_size * noisy[:, :p]
-    loss = float(model.losses(weights, features, labels).mean()) if n else 0.0
-    return CanaryRun(
-        scores=scores, included=included, probability=probability, seed=seed, mean_loss=loss, training=training
-    )
+    return CanaryRun(scores=scores, included=included, training=training)
 
 
 def _recipe(training: Training) -> Recipe:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import KW_ONLY, dataclass
-from typing import Protocol
 
 import numpy as np
 
@@ -17,16 +16,18 @@ from ..noise_samplers import Floats
 from .models import Model
 
 
-class Observer(Protocol):
-    """What is seen in each step, and what becomes of it at the end."""
+class Observer:
+    """What is seen in each step, and what becomes of it at the end: by default nothing, and the total of the steps."""
 
     __slots__ = ()
 
     def at_step(self, model: Model, weights: Floats, noisy: Floats) -> Floats | None:
         """What is kept of a step: the weights before it and the noisy sum, both of shape (runs, parameters)."""
+        return None
 
     def outputs(self, model: Model, seen: list[Floats], first: Floats, last: Floats) -> Floats:
         """The outputs of the runs, from what was kept, the first weights and the last; shape (runs,) or (runs, k)."""
+        return np.asarray(sum(seen, np.zeros(len(last))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,17 +44,8 @@ class NoisySums(Observer):
         return np.stack(seen, axis=1)
 
 
-class _Total(Observer):
-    """An observer of what the steps show in total."""
-
-    __slots__ = ()
-
-    def outputs(self, model: Model, seen: list[Floats], first: Floats, last: Floats) -> Floats:
-        return np.asarray(sum(seen, np.zeros(len(last))))
-
-
 @dataclass(frozen=True, slots=True)
-class LogLikelihoodRatio(_Total):
+class LogLikelihoodRatio(Observer):
     """White box: the log-likelihood ratio of all noisy sums along a direction, with the record against without it.
 
     This is the best test of Poisson batches of this rate where all other gradients vanish along the direction. Each
@@ -70,7 +62,7 @@ class LogLikelihoodRatio(_Total):
 
 
 @dataclass(frozen=True, slots=True)
-class MixtureRatio(_Total):
+class MixtureRatio(Observer):
     """White box: the log-likelihood ratio of all noisy sums along a direction, for steps that are mixtures of normals.
 
     `on_x` and `on_y` are probability and mean, in clipping norms, of each component on either dataset.
@@ -89,7 +81,7 @@ class MixtureRatio(_Total):
 
 
 @dataclass(frozen=True, slots=True)
-class NumberOfSteps(_Total):
+class NumberOfSteps(Observer):
     """White box: how many noisy sums there were, shape (runs,)."""
 
     def at_step(self, model: Model, weights: Floats, noisy: Floats) -> Floats:
@@ -122,17 +114,8 @@ class LargestSum(NoisySums):
         return np.asarray(np.max(seen, axis=0))
 
 
-class _AtTheEnd(Observer):
-    """An observer that keeps nothing of a step."""
-
-    __slots__ = ()
-
-    def at_step(self, model: Model, weights: Floats, noisy: Floats) -> None:
-        return None
-
-
 @dataclass(frozen=True, slots=True)
-class LastProjection(_AtTheEnd):
+class LastProjection(Observer):
     """The last weights less the first along a direction, shape (runs,): what the last iterate shows."""
 
     direction: tuple[float, ...] = (1.0,)
@@ -142,7 +125,7 @@ class LastProjection(_AtTheEnd):
 
 
 @dataclass(frozen=True, slots=True)
-class LastLoss(_AtTheEnd):
+class LastLoss(Observer):
     """Black box: the loss of one record at the last weights, shape (runs,)."""
 
     record: tuple[float, ...]
@@ -152,7 +135,7 @@ class LastLoss(_AtTheEnd):
 
 
 @dataclass(frozen=True, slots=True)
-class LastWeights(_AtTheEnd):
+class LastWeights(Observer):
     """The last weights, shape (runs, parameters)."""
 
     def outputs(self, model: Model, seen: list[Floats], first: Floats, last: Floats) -> Floats:

@@ -29,7 +29,6 @@ from .shared_options import (
     CANARY_METHODS,
     FLOATING_POINT,
     HEALTH_CHECKS,
-    PRIMITIVES,
     Alpha,
     Delta,
     Detect,
@@ -48,7 +47,6 @@ from .shared_options import (
     adjacency_from_option,
     check_choices,
     claim_from_options,
-    claim_or_none,
     completion,
     environment_of_command,
     in_options,
@@ -146,7 +144,7 @@ def audit(
     from .dataset_arguments import import_object, read_dataset
     from .interruption import STATUS, interruptible, store_for, telling_what_is_kept
 
-    claim = claim_or_none(epsilon, delta, mu, rho)
+    claim = claim_from_options(epsilon, delta, mu, rho, or_none=True)
     one_mechanism(path, program)
     check_choices(ignore or [], HEALTH_CHECKS, "--ignore")
     check_choices([floating_point], FLOATING_POINT, "--floating-point")
@@ -203,21 +201,17 @@ def audit(
                         raise
                     result = stop.result
                 shown = str(result)
-        written: list[str] = []
-        try:  # a verdict is printed even if its report cannot be written
-            if out is not None and folder is not None:
-                with telling_what_is_kept(store, "the same command and --resume"):
-                    written = _saved(_suite(label, result), folder, out)
-        finally:
-            known = {"counts"} if result.seen else set()  # which the verdict shows
-            known |= {"event", "", "pair", "runs"} if search is not None else set()
-            told = [f"  {fact:<7} {spelled(value)}" for fact, value in facts(result) if fact not in known]
-            is_named = path is not None and None not in (named["x"], named["y"])
-            line = in_shell(shown, result, _again("replay", str(path), named) if is_named else "")
-            typer.echo("\n".join([line, *told]))
-            if result.bins is not None:
-                typer.echo(f"  bins    {result.bins}")
-        print_lines(written)
+        known = {"counts"} if result.seen else set()  # which the verdict shows
+        known |= {"event", "", "pair", "runs"} if search is not None else set()
+        told = [f"  {fact:<7} {spelled(value)}" for fact, value in facts(result) if fact not in known]
+        is_named = path is not None and None not in (named["x"], named["y"])
+        line = in_shell(shown, result, _again("replay", str(path), named) if is_named else "")
+        typer.echo("\n".join([line, *told]))  # before the report, which may not be written
+        if result.bins is not None:
+            typer.echo(f"  bins    {result.bins}")
+        if out is not None and folder is not None:
+            with telling_what_is_kept(store, "the same command and --resume"):
+                print_lines(_saved(_suite(label, result), folder, out))
         if result.stopped == "request":
             say(f"interrupted after {result.runs:,} runs on each dataset; {way_on}")
             raise typer.Exit(STATUS)
@@ -232,7 +226,6 @@ def audit(
 def _exact_audit(mechanism: Any, where: list[Any], label: str, options: dict[str, Any], out: Path | None) -> int:
     """Audit a pair, or a domain, exactly; print the result, write its report and return the exit status."""
     from ...audit.procedures.check import check
-    from ...audit.records.suite import Suite, side_check
     from ...audit.search.find_worst_pair import find_worst_pair
     from .interruption import STATUS
 
@@ -248,8 +241,7 @@ def _exact_audit(mechanism: Any, where: list[Any], label: str, options: dict[str
                 raise
             result, status = stop.result, STATUS
     typer.echo("\n  ".join([result.headline, *map(in_options, result.details)]))
-    if folder is not None and out is not None:
-        print_lines(_saved(Suite(title=title, entries=(), checks=(side_check(label, result),)), folder, out))
+    _save_check(title, label, result, folder, out)
     return status or _status(result)
 
 
@@ -264,9 +256,6 @@ def replay(
     adjacency: Relation = None,
     distance: Distance = 1,
     output: Part = None,
-    primitives: Annotated[
-        list[str] | None, optional("Family of noise to record, repeatable; by default all.", complete=PRIMITIVES)
-    ] = None,
     seed: Annotated[int, whole("Random seed, which fixes the path.")] = 0,
     out: Annotated[Path | None, optional("Folder for results.json and the report; by default none.")] = None,
 ) -> None:
@@ -278,12 +267,10 @@ def replay(
 
     Example: `dpaudit replay mycode.counts:noisy_count --x '[1, 1, 1]' --y '[1, 1]' --epsilon 1`
     """
-    from ...audit.records.suite import Suite, side_check
     from ...audit.replay.replay import replay as replayed
     from .dataset_arguments import import_object, read_dataset
 
-    claim = claim_or_none(epsilon, delta, mu, rho)
-    check_choices(primitives or [], PRIMITIVES, "--primitives")
+    claim = claim_from_options(epsilon, delta, mu, rho, or_none=True)
     if x is None or y is None:
         raise OptionError("a replay needs a pair of datasets; name it with --x and --y.")
     folder, title = None if out is None else path_of(out), f"Replay of {path}"
@@ -293,7 +280,7 @@ def replay(
     with streams_kept():
         result = replayed(
             import_object(path), *pair, claim=claim, adjacency=adjacency_from_option(adjacency), distance=distance,
-            output=output, primitives=primitives or None, seed=seed,
+            output=output, seed=seed,
         )  # fmt: skip
     again = _again("audit", path, _named(x, y, epsilon, delta, mu, rho, adjacency, distance, output))
     told = [in_options(line) if line.startswith("open: ") else line for line in result.details]  # others quote code
@@ -303,8 +290,7 @@ def replay(
     typer.echo(f"  runs    {result.runs}\n  seed    {result.seed}")
     if result.calls:
         typer.echo(f"  calls   {result.table().replace(chr(10), f'{chr(10)}          ')}")
-    if folder is not None and out is not None:
-        print_lines(_saved(Suite(title=title, entries=(), checks=(side_check(path, result),)), folder, out))
+    _save_check(title, path, result, folder, out)
     raise typer.Exit(_status(result))
 
 
@@ -314,6 +300,14 @@ def _suite(name: str, result: AuditResult | CanaryResult) -> Suite:
 
     result.environment["repeat"] = environment_of_command()["command"]
     return Suite(title=_title(name), entries=(Entry(name=name, result=result),))
+
+
+def _save_check(title: str, name: str, result: Result, folder: Path | None, shown: Path | None) -> None:
+    """Write an exact audit or a replay with its report, if a folder is given."""
+    from ...audit.records.suite import Suite, side_check
+
+    if folder is not None and shown is not None:
+        print_lines(_saved(Suite(title=title, entries=(), checks=(side_check(name, result),)), folder, shown))
 
 
 def _saved(suite: Suite, folder: Path, shown: Path) -> list[str]:
@@ -373,7 +367,7 @@ def canaries(
     ],
     score: Annotated[str, typer.Option(help="Column of the scores, large where the canary seems to be in.")] = "score",
     included: Annotated[
-        str, typer.Option(help="Column that says whether the canary was in: 1 or 0, true or false.")
+        str, typer.Option(help="Column of whether the canary was in: 1 or 0, true or false.")
     ] = "included",
     epsilon: Epsilon = None,
     delta: Delta = 0.0,
@@ -396,11 +390,7 @@ def canaries(
     ] = None,
     guess: Annotated[
         str | None,
-        optional(
-            "What is guessed: both, in or out; by default both for a probability of 0.5.",
-            "--guess",
-            complete=CANARY_ANSWERS,
-        ),
+        optional("What is guessed: both, in or out; by default both for probability 0.5.", complete=CANARY_ANSWERS),
     ] = None,
     method: Annotated[
         str,
@@ -408,9 +398,7 @@ def canaries(
     ] = "auto",
     guesses: Annotated[
         list[int] | None,
-        whole(
-            "Number of guesses, chosen without a look at the scores; can be given several times.", show_default=False
-        ),
+        whole("Number of guesses, chosen without a look at the scores; repeatable.", show_default=False),
     ] = None,
     seed: Annotated[int, whole("Random seed of the order of equal scores.")] = 0,
     name: Annotated[str, typer.Option(help="Name of the training in the results.")] = "training run",
@@ -443,15 +431,10 @@ def canaries(
         scores, flags, claim=claim, alpha=alpha, detect=detect, probability=probability,
         guesses=guesses or None, seed=seed, name=name, **options,
     )  # fmt: skip
-    written: list[str] = []
-    try:  # a verdict is printed even if its report cannot be written
-        if out is not None:
-            written = _saved(_suite(name, result), out, out)
-    finally:
-        typer.echo(in_shell(str(result), result))
-        for label, fact in facts(result):
-            typer.echo(f"  {label:<8} {spelled(fact)}")
-    print_lines(written)
+    told = [f"  {label:<8} {spelled(fact)}" for label, fact in facts(result)]
+    typer.echo("\n".join([in_shell(str(result), result), *told]))  # before the report, which may not be written
+    if out is not None:
+        print_lines(_saved(_suite(name, result), out, out))
     if on_terminal():
         typer.echo("\n".join(next_steps_for_canaries(result, out=out)))
     raise typer.Exit(_status(result))

@@ -186,12 +186,7 @@ def _options(
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
     version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
 ) -> None:
-    """`debug` is read by `main`, which also accepts it after the command."""
-    if version:
-        from importlib.metadata import version as installed
-
-        typer.echo(f"dpaudit {installed('dpaudit')}")
-        raise typer.Exit
+    """Both are read by `main`, without this module if only the version is asked for."""
 
 
 def command_line() -> Any:

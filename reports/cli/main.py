@@ -169,7 +169,7 @@ def main() -> None:
 
 
 def _run(arguments: list[str], *, debug: bool) -> None:
-    if arguments == ["--version"]:
+    if arguments[:1] == ["--version"]:
         from importlib.metadata import version
 
         print(f"dpaudit {version('dpaudit')}")

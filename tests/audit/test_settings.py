@@ -8,6 +8,8 @@ from dpaudit import check, check_equivalence, find_worst_pair, settings
 from dpaudit.audit.errors import OptionError
 from dpaudit.audit.settings import or_setting, setting
 
+from .stand_ins import noisy
+
 PROJECT = """
 [tool.dpaudit]
 runs = 300
@@ -16,10 +18,6 @@ jobs = 1
 [tool.dpaudit.profiles.nightly]
 runs = 900
 """
-
-
-def noisy(value, size, rng):
-    return value + rng.laplace(size=size)
 
 
 @pytest.fixture(autouse=True)
@@ -66,13 +64,10 @@ def test_runs_hold_where_nothing_else_gives_their_number():
         assert found.runs <= 800 + 2 * 1_000
 
 
-def test_settings_change_no_number():
+def test_options_hold_for_every_call_that_takes_them_and_does_not_name_them():
     with settings(jobs=2, progress=False, chunk_seconds=60.0):
         here = check(noisy, 0, 1, claim=1.0, runs=400)
-    assert here == check(noisy, 0, 1, claim=1.0, runs=400, jobs=1)
-
-
-def test_options_hold_for_every_call_that_takes_them_and_does_not_name_them():
+    assert here == check(noisy, 0, 1, claim=1.0, runs=400, jobs=1), "these change no number"
     with settings(floating_point="ignore", power=0.8, keep_datasets=True):
         held = check(noisy, 0, 1, claim=1.0, runs=400, jobs=1)
         assert (held.floating_point, held.power, held.pair.contents) == ("ignore", 0.8, ("0", "1"))
@@ -133,17 +128,18 @@ def test_the_nearest_file_with_a_table_of_this_library_holds(tmp_path, monkeypat
     """Whatever else the files between say, as those of other tools do."""
     inner = tmp_path / "project" / "part"
     inner.mkdir(parents=True)
-    (tmp_path / "pyproject.toml").write_text("[tool.dpaudit]\nruns = 300\n")
-    (inner.parent / "pyproject.toml").write_text("[tool.pytest.ini_options]\n")
     monkeypatch.chdir(inner)
-    assert setting("runs") == 300
-    (inner / "pyproject.toml").write_text("[tool.dpaudit]\nruns = 400\n")
-    assert setting("runs") == 400
+    for folder, text, runs in (
+        (tmp_path, "[project]\nname = 'mine'\n", None),
+        (tmp_path, "[tool.dpaudit]\nruns = 300\n", 300),
+        (inner.parent, "[tool.pytest.ini_options]\n", 300),
+        (inner, "[tool.dpaudit]\nruns = 400\n", 400),
+    ):
+        (folder / "pyproject.toml").write_text(text)
+        assert setting("runs") == runs
 
 
 def test_an_unknown_profile_is_compared_with_those_of_the_file(tmp_path, monkeypatch):
-    (tmp_path / "pyproject.toml").write_text("[project]\nname = 'mine'\n")
-    assert setting("runs") is None, "a file without settings sets nothing"
     (tmp_path / "pyproject.toml").write_text(PROJECT)
     monkeypatch.setenv("DPAUDIT_PROFILE", "nightlies")
     with pytest.raises(OptionError, match="which has nightly; did you mean 'nightly'"):

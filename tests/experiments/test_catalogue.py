@@ -19,8 +19,8 @@ from dpaudit.experiments.cases.experiment import parameter_by_distributions
 from dpaudit.experiments.catalogue.entries import entries
 from dpaudit.experiments.catalogue.fault import NeighbouringPair
 from dpaudit.experiments.catalogue.fault import fault as new_fault
-from dpaudit.mechanisms import NameAndShame, exact_delta, exact_epsilon, faulty
-from dpaudit.mechanisms.faulty import TwiceExposed, UnderstatedSensitivityLaplace, VarianceAsScaleGaussian
+from dpaudit.mechanisms import LaplaceMechanism, NameAndShame, exact_delta, exact_epsilon, faulty
+from dpaudit.mechanisms.faulty import VarianceAsScaleGaussian
 
 FAULTS = {fault.name: fault for fault in entries()}
 IN_VALUES = [name for name, fault in FAULTS.items() if fault.floating_point == "ignore"]
@@ -50,9 +50,9 @@ def test_names_and_texts():
         for mechanism in (fault.mechanism, fault.correct):
             assert re.fullmatch(r"(?!.* at 0x).{1,80}", as_sampler(mechanism).name), name
     assert FAULTS["sampling-not-done"].cause == "All rows used, with the ε of a sample of half"
-    variant = FAULTS["deviation-as-scale"]  # from its docstring
-    assert variant.cause == "Laplace noise of standard deviation 1/ε instead of scale 1/ε: √2·ε"
-    assert variant.practice.startswith("In practice, noise is specified by its standard deviation")
+    variant = FAULTS["noise-one-sided"]  # from its docstring
+    assert variant.cause == "Exponential noise instead of Laplace noise, never negative: no finite ε"
+    assert variant.practice.startswith("In practice, a count may not be understated")
 
 
 def test_the_bounded_parameter_is_stated():
@@ -67,7 +67,8 @@ def test_the_bounded_parameter_is_stated():
 def test_a_bound_on_epsilon_that_says_nothing_is_refused():
     """Of a claim with ε = 0, and where no finite ε holds although a truth is known."""
     row = NeighbouringPair([7], [8], Replace())
-    entry = partial(new_fault, "exposure", "twice", TwiceExposed(0.01), row, correct=NameAndShame(0.01))
+    claim = NameAndShame(0.01).claim
+    entry = partial(new_fault, "exposure", "twice", NameAndShame(0.02), row, correct=NameAndShame(0.01), claim=claim)
     for bound_on in (None, "epsilon"):
         with pytest.raises(
             ClaimError, match=r"\(0, 0\.01\)-DP is a claim only on delta; use ApproxDP\(.*bound_on='delta'"
@@ -91,7 +92,7 @@ def test_claim_and_truth_are_of_one_kind():
 
 def test_the_exact_parameter_at_a_distance_is_per_step():
     pair = NeighbouringPair(0.0, 6.0, Within("l1", 2.0), distance=3)
-    entry = new_fault("Laplace", "half", UnderstatedSensitivityLaplace(0.5), pair, correct=None)
+    entry = new_fault("Laplace", "half", LaplaceMechanism(0.5), pair, correct=None, truth=PureDP(1.0))
     assert entry.exact == pytest.approx(entry.truth.epsilon)
 
 
@@ -99,7 +100,7 @@ def test_every_faulty_mechanism_is_in_it():
     """Except the one that keeps its claim, and the parts of the others."""
     kinds = {getattr(faulty, name) for name in faulty.__all__}
     shown = {type(fault.mechanism) for fault in FAULTS.values()}
-    assert kinds - shown == {faulty.Variant, faulty.Flaw, faulty.ClosedEndLaplace, faulty.RangedCount}
+    assert kinds - shown == {faulty.Variant, faulty.Flaw, faulty.ClosedEndLaplace}
 
 
 def test_every_pair_is_at_its_distance_and_breaks_the_claim():

@@ -1,66 +1,60 @@
-"""Fuzzing: a quick form of the benchmark, examples that shrink, and that the watch sees what no example may do."""
+"""Fuzzing: a quick form of the benchmark, and that the watch sees what no example may do."""
 
+import functools
+import json
 import pickle
 import socket
 import subprocess
 import sys
 import time
 from collections import OrderedDict
-from contextlib import ExitStack
-from random import Random
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
-from dpaudit.audit.errors import OptionError
+from dpaudit.audit.errors import OptionError, RecordError
+from dpaudit.audit.records.json_codec import load, to_json
+from dpaudit.experiments.benchmarks.measure import load_record
 
-from .examples import mutated_json
-from .fuzz_page import FUZZ, main, prepared, try_one
+from .__main__ import FUZZ, main
+from .examples import sample_results
 from .sandbox import MisstepError, TooSlow, Yard, hook
 
-TARGETS = tuple(FUZZ.rows)
+
+def test_the_quick_form_whose_examples_are_known_by_their_numbers(capsys, tmp_path):
+    counts = []
+    for _ in range(2):
+        assert main(["--examples", "60", "--out", str(tmp_path)]) == 0
+        assert capsys.readouterr().out.count(", failed 0, ") == len(FUZZ.rows)
+        rows = load_record(tmp_path / "fuzz.json")["fuzz"]
+        counts.append({name: (row["cells"]["accepted"], row["cells"]["refused"]) for name, row in rows.items()})
+    assert counts[0] == counts[1]
+    assert all(refused for _, refused in counts[0].values())
+    assert any(accepted for accepted, _ in counts[0].values())
 
 
-def test_the_quick_form(capsys, tmp_path):
-    assert main(["--quick", "--out", str(tmp_path)]) == 0
-    assert capsys.readouterr().out.count(", failed 0, ") == len(TARGETS)
-    assert [path.name for path in tmp_path.iterdir()] == ["fuzz-quick.json"]
+def changed(tmp_path, entry, **fields):
+    """The suite in a file whose entry of this name has other values in these fields of its result."""
+    body = json.loads(to_json(sample_results()))
+    (result,) = (each["result"] for each in body["suite"]["entries"] if each["name"] == entry)
+    for path, value in fields.items():
+        *inside, last = path.split("__")
+        functools.reduce(dict.__getitem__, inside, result)[last] = value
+    path = tmp_path / "results.json"
+    path.write_text(json.dumps(body), encoding="utf-8")
+    return load(path)
 
 
-@pytest.fixture(scope="module")
-def targets():
-    """What tries an example of each target but the command line, whose commands take long."""
-    with ExitStack() as stack:
-        yield {name: stack.enter_context(prepared(name)) for name in TARGETS if name != "command line"}
-
-
-@pytest.mark.parametrize("name", [name for name in TARGETS if name != "command line"])
-@given(rng=st.randoms(use_true_random=False))
-@settings(
-    derandomize=True,
-    database=None,
-    deadline=None,
-    max_examples=4,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+@pytest.mark.parametrize(
+    "fields", [{"bins__count_y": [-44, 51, 93, 112, 0]}, {"opposite__guesses__runs": 2**53}], ids=["bins", "guesses"]
 )
-def test_an_example_that_fails_would_be_made_small(targets, name, rng):
-    """The choices are drawn by hypothesis, which looks for the least that fails, and has files of its own to write."""
-    attempt, yard = targets[name]
-    yard.clear()
-    assert attempt(rng) in (True, False)
+def test_impossible_counts_in_a_file_are_refused(tmp_path, fields):
+    with pytest.raises(RecordError):
+        changed(tmp_path, "cells", **fields)
 
 
-@pytest.mark.parametrize("name", ["files of results", "stored values"])
-def test_examples_are_known_by_their_numbers(name):
-    """Some are accepted, and the same each time."""
-    with prepared(name) as (attempt, yard):
-        first, again = (
-            [try_one(name, attempt, yard, Random(f"{name} {number}")) for number in range(4)] for _ in range(2)
-        )
-    assert first == again
-    text = '{"schema": 4, "suite": {"entries": [1, 2.5, "x"]}}'
-    assert mutated_json(Random(1), text) == mutated_json(Random(1), text) != mutated_json(Random(2), text)
+def test_an_excess_beyond_any_number_of_runs_is_printed(tmp_path):
+    suite = changed(tmp_path, "outcomes", min_detectable_excess=1e300)
+    assert "next: " in str(suite.entries[2].result)
 
 
 @pytest.fixture

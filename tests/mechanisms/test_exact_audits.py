@@ -26,8 +26,8 @@ from dpaudit.mechanisms import faulty
 FOLLOWED = (
     *(m.RandomisedResponse, m.UnaryEncoding, m.HadamardResponse, m.LocalHashing, m.ThresholdedHistogram),
     *(m.NameAndShame, m.RandomisedResponseFold, m.BinomialMechanism, m.GroupTightMechanism),
-    *(faulty.TruthAmongTheLies, faulty.BinaryOddsForManyValues, faulty.BiasedCoinResponse, faulty.OnlyYesRandomised),
-    *(faulty.RememberedResponse, faulty.FlipWithoutPermuting, faulty.RedrawnIntoRange, faulty.RangeOfTheRows),
+    *(faulty.BiasedCoinResponse, faulty.OnlyYesRandomised, faulty.RememberedResponse, faulty.FlipWithoutPermuting),
+    faulty.RangedCount,
 )
 """Mechanisms of which every audit must come to a verdict."""
 REFUSALS = re.compile(

@@ -8,15 +8,7 @@ import pytest
 from dpaudit import replay
 from dpaudit.audit.results.verdict import ReplayVerdict
 from dpaudit.experiments.benchmarks.replays import REFERENCES
-from dpaudit.mechanisms import LaplaceMechanism
-from dpaudit.mechanisms.faulty import (
-    ExponentialMissingFactorTwo,
-    LocalSensitivityLaplace,
-    TruthAmongTheLies,
-    UndercountedComposition,
-    UnderstatedSensitivityLaplace,
-    VarianceAsScaleGaussian,
-)
+from dpaudit.experiments.catalogue.entries import entries
 
 BOUNDED = {"LaplaceMechanism", "GeometricMechanism", "GaussianMechanism", "VectorGaussianMechanism"} | {
     "LocalGaussianMechanism", "HistogramMechanism", "RandomisedResponse", "ExponentialMechanism",
@@ -43,19 +35,17 @@ def test_right_mechanisms_have_no_excess(name):
     assert is_bounded == (type(mechanism).__name__ in BOUNDED) or (not is_bounded and not result.calls), str(result)
 
 
-FAULTY = [
-    (UnderstatedSensitivityLaplace(0.5), 7.0, 9.0, 1.0),
-    (VarianceAsScaleGaussian(1.0, 1e-5, sensitivity=0.1), 1.0, 1.1, math.inf),
-    (ExponentialMissingFactorTwo(1.0), [0.0] * 50, [1.0, *[-1.0] * 49], None),
-    (UndercountedComposition(LaplaceMechanism(0.5), 3), 7.0, 8.0, 1.5),
-    (TruthAmongTheLies(1.0, k=3), 1, 2, None),
-    (LocalSensitivityLaplace(0.5), [0, 0], [0], 1.5),
-]
+FAULTS = {fault.name: fault for fault in entries()}
+NEEDED = {
+    "sensitivity-understated": 1.0, "variance-as-deviation": math.inf, "exponential-without-two": None,
+    "loop-charged-once": 1.5, "truth-among-the-lies": None, "local-sensitivity": 1.5,
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(("mechanism", "x", "y", "needed"), FAULTY, ids=[type(row[0]).__name__ for row in FAULTY])
-def test_faulty_mechanisms_have_an_excess(mechanism, x, y, needed):
-    result = replay(mechanism, x, y)
+@pytest.mark.parametrize("name", NEEDED)
+def test_faulty_mechanisms_have_an_excess(name):
+    fault = FAULTS[name]
+    result = replay(fault.mechanism, fault.x, fault.y, claim=fault.claim)
     assert result.verdict is ReplayVerdict.EXCESS, str(result)
-    if needed is not None:
-        assert result.loss.worst == pytest.approx(needed, rel=1e-4)
+    if NEEDED[name] is not None:
+        assert result.loss.worst == pytest.approx(NEEDED[name], rel=1e-4)

@@ -36,28 +36,10 @@ def test_only_differences_of_scores_count():
     assert m.ExponentialMechanism(1.0, utilities=nearness).distribution([5, 6, 1]) == RIGHT.distribution([-2.0, 0.0])
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_each_half_of_the_loss_is_within_half_of_epsilon(seed):
-    """The proof of Theorem 3.10 in numbers: the candidate's term and the normaliser's add up to the loss."""
-    rng = np.random.default_rng(seed)
-    x = rng.normal(0, 10, 5)
-    for monotone, step in ((False, rng.uniform(-2, 2, 5)), (True, rng.uniform(0, 2, 5))):
-        mechanism = m.ExponentialMechanism(0.6, 2.0, monotone=monotone)
-        own, normaliser = mechanism.loss_parts(x + step, x)
-        half = 0.6 if monotone else 0.3
-        assert np.abs(own).max() <= half
-        assert abs(normaliser) <= half
-        assert not monotone or normaliser <= 0 <= own.min()
-        losses = np.subtract(
-            mechanism.distribution(x + step).log_probabilities, mechanism.distribution(x).log_probabilities
-        )
-        np.testing.assert_allclose(own + normaliser, losses, atol=1e-13)
-
-
 UTILITIES = [[3.0], [0.0, 0.0], [0.0, 1.0, 2.5, 2.5, -1.0], [0.0, 40.0, 39.0], list(np.linspace(0, 9, 6))]
 
 
-@pytest.mark.parametrize("utilities", UTILITIES)
+@pytest.mark.parametrize("utilities", [*UTILITIES, [0.0, -2e3, -41.0]])
 def test_distribution_by_all_orders(utilities):
     """In each order, the first candidate whose coin with probability e^{(u − max u)/2} says yes."""
     chances = np.exp((np.array(utilities) - max(utilities)) / 2)

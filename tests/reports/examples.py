@@ -73,3 +73,15 @@ def statement(**changes):
         "runs": 10, "seed": 1, "series": SERIES,
     }  # fmt: skip
     return StatementResult(**{**given, **changes})
+
+
+def contrast(one, other):
+    """The contrast of two colours such as "#0072B2", from 1 to 21, by the guidelines for the web (WCAG 2)."""
+
+    def luminance(colour):
+        parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+    light, heavy = sorted((luminance(one), luminance(other)), reverse=True)
+    return (light + 0.05) / (heavy + 0.05)

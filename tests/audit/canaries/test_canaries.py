@@ -31,6 +31,7 @@ from dpaudit.audit.guesses.canary_guesses import CanaryGuesses, CanaryTest
 from dpaudit.counts import epsilon_from_guesses
 
 METHODS = ("auto", "betting", "counts", "steinke", "f-dp")
+FIXED = {"inclusion": "fixed", "adjacency": "replace"}
 
 
 def coins_of(canaries, seed=0, probability=0.5):
@@ -50,36 +51,33 @@ FLAGS = coins_of(400)
 CLEAR = even_scores(FLAGS, 3.0)
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_each_method_refutes_what_is_clear_and_nothing_without_a_signal(method):
-    clear = check_canaries(CLEAR, FLAGS, claim=ApproxDP(1.0, 1e-6), method=method)
-    assert clear.verdict is Verdict.REFUTED
-    assert clear.is_refuted
-    assert clear.pvalue <= 0.05
-    assert {test.kind for test in clear.tests} == ({method} if method != "auto" else {"betting"})
-    assert sum(test.alpha for test in clear.tests) == pytest.approx(0.05)
-    vague = check_canaries(even_scores(FLAGS, 0.0), FLAGS, claim=ApproxDP(1.0, 1e-6), method=method)
-    assert vague.verdict is Verdict.NOT_REFUTED
-    assert vague.pvalue > 0.05
-    assert vague.bound <= 1.0 < vague.max_attainable_bound
+FAMILIES = [
+    PureDP(0.5), GaussianDP(0.3), RenyiDP(2.0, 0.1), PureDP(0.25).group(2), PrivacyProfile((0.0, 1.0), (0.1, 0.0)),
+    TradeOffCurve((0.0, 0.2, 0.7, 1.0), (1.0, 0.7, 0.2, 0.0)),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    "claim",
+    ("claim", "kind", "options"),
     [
-        PureDP(0.5), GaussianDP(0.3), RenyiDP(2.0, 0.1), PureDP(0.25).group(2),
-        PrivacyProfile((0.0, 1.0), (0.1, 0.0)), TradeOffCurve((0.0, 0.2, 0.7, 1.0), (1.0, 0.7, 0.2, 0.0)),
+        *((ApproxDP(1.0, 1e-6), "betting" if method == "auto" else method, {"method": method}) for method in METHODS),
+        *((claim, "counts" if isinstance(claim, PureDP) else "f-dp", {"guesses": 100}) for claim in FAMILIES),
     ],
     ids=str,
-)  # fmt: skip
-def test_families_of_claims(claim):
-    result = check_canaries(CLEAR, FLAGS, claim=claim, guesses=100)
-    assert result.is_refuted
-    assert result.claim.parameter < result.bound <= result.max_attainable_bound
-    assert "REFUTED" in str(result)
-    allowed = check_canaries(even_scores(FLAGS, 0.0), FLAGS, claim=claim, guesses=100)
-    assert not allowed.is_refuted
-    assert allowed.pvalue > 0.05
+)
+def test_what_is_clear_is_refuted_and_nothing_without_a_signal(claim, kind, options):
+    clear = check_canaries(CLEAR, FLAGS, claim=claim, **options)
+    assert (clear.verdict, clear.is_refuted) == (Verdict.REFUTED, True)
+    assert "REFUTED" in str(clear)
+    assert clear.pvalue <= 0.05
+    assert claim.parameter < clear.bound <= clear.max_attainable_bound
+    assert {test.kind for test in clear.tests} == {kind}
+    assert sum(test.alpha for test in clear.tests) == pytest.approx(0.05)
+    vague = check_canaries(even_scores(FLAGS, 0.0), FLAGS, claim=claim, **options)
+    assert not vague.is_refuted
+    assert vague.pvalue > 0.05
+    assert vague.bound <= claim.parameter < vague.max_attainable_bound
+    assert vague.verdict is Verdict.NOT_REFUTED or claim in FAMILIES
 
 
 def test_scores_at_the_claim_are_not_refuted_and_the_bound_is_close():
@@ -94,23 +92,18 @@ def test_scores_at_the_claim_are_not_refuted_and_the_bound_is_close():
     assert bounds[0] < bounds[1]
 
 
-@pytest.mark.parametrize(
-    "change",
-    [lambda s: 3.0 * s - 7.0, lambda s: s.tolist(), lambda s: s.reshape(4, 100)],
-    ids=["affine", "list", "runs"],
-)
-def test_forms_of_the_same_scores(change):
-    flags = FLAGS.reshape(np.shape(change(CLEAR)))
+def test_forms_of_the_same_scores_infinite_scores_and_flags_as_scores():
     expected = check_canaries(CLEAR, FLAGS, claim=PureDP(1.0)).guesses
-    assert check_canaries(change(CLEAR), flags.astype(int), claim=PureDP(1.0)).guesses == expected
-
-
-def test_infinite_scores_and_flags_as_scores():
+    for scores in (3.0 * CLEAR - 7.0, CLEAR.tolist(), CLEAR.reshape(4, 100)):
+        flags = FLAGS.reshape(np.shape(scores)).astype(int)
+        assert check_canaries(scores, flags, claim=PureDP(1.0)).guesses == expected
     infinite = np.where(FLAGS, np.inf, -np.inf)
     for scores in (infinite, FLAGS, FLAGS.astype(int)):
         result = check_canaries(scores, FLAGS, claim=PureDP(1.0))
         assert result.guesses.correct_among(32) == 32
     assert not check_canaries(np.full(400, np.inf), FLAGS, claim=PureDP(0.0)).is_refuted
+    flags = coins_of(30_000)[:, None]  # many runs of one canary, whose pairs would take much memory
+    assert canary_draws(flags + 0.0, flags).runs == 30_000
 
 
 @pytest.mark.parametrize("say", [None, "in", "out"])
@@ -137,7 +130,7 @@ def test_guesses_of_one_answer(say, probability):
 
 def test_fixed_split_is_audited_in_pairs():
     half = np.arange(300) < 150
-    result = check_canaries(even_scores(half, 3.0), half, claim=PureDP(1.0), inclusion="fixed", adjacency="replace")
+    result = check_canaries(even_scores(half, 3.0), half, claim=PureDP(1.0), **FIXED)
     assert result.is_refuted
     assert (result.canaries, result.included, result.guesses.canaries) == (300, 150, 150)
     assert "of 150 pairs" in result.sentence
@@ -146,18 +139,12 @@ def test_fixed_split_is_audited_in_pairs():
         made = check_canaries(np.zeros(300), half, claim=PureDP(1.0), inclusion="independent", adjacency=adjacency)
         assert made.adjacency == "zero-out"
     for seed in range(4):
-        equal = check_canaries(
-            np.zeros(300), half, claim=PureDP(0.0), inclusion="fixed", adjacency="replace", seed=seed
-        )
+        equal = check_canaries(np.zeros(300), half, claim=PureDP(0.0), seed=seed, **FIXED)
         assert equal.guesses.correct_among(150) < 110
-
-
-def test_pairs_of_a_fixed_split_are_of_one_run():
-    """One run has many canaries in, the other few: scores that tell the run alone tell no coin."""
+    # Pairs are of one run. One has many canaries in, the other few: scores that tell the run alone tell no coin.
     rng = np.random.default_rng(0)
     included = np.stack([rng.permutation(60) < 54, rng.permutation(60) < 6])
-    scores = np.stack([np.ones(60), np.zeros(60)])
-    result = check_canaries(scores, included, claim=PureDP(0.0), inclusion="fixed", adjacency="replace")
+    result = check_canaries(np.stack([np.ones(60), np.zeros(60)]), included, claim=PureDP(0.0), **FIXED)
     assert result.guesses.canaries == 12
     assert not result.is_refuted
 
@@ -180,7 +167,6 @@ class Tensor:
 
 SOME, TENTH, RUNS_APART = coins_of(600, 2, 0.2), np.arange(400) < 40, np.stack([np.ones(40), np.zeros(40)])
 THOUSAND, LABELS = coins_of(1_000, 3), np.arange(400)[::-1]
-FIXED = {"inclusion": "fixed", "adjacency": "replace"}
 REFUSED = [
     # Options, for CLEAR and FLAGS.
     ("adjacency='x' is unknown; use", {"adjacency": "x"}), ('pass adjacency="replace"', {"inclusion": "fixed"}),
@@ -237,16 +223,19 @@ def test_what_the_tutorial_says_of_one_run():
 
 
 @pytest.mark.parametrize(
-    ("claim", "options"),
+    ("claim", "excess", "options"),
     [
-        (PureDP(1.0), {"probability": 0.2}), (ApproxDP(1.0, 1e-6), {"alpha": 1e-4}), (GaussianDP(1.0), {}),
-        (PureDP(1.0), {"method": "f-dp"}), (GaussianDP(1.0), {"probability": 0.2}),
+        (PureDP(1.0), 2.5, {"probability": 0.2}), (ApproxDP(1.0, 1e-6), 2.5, {"alpha": 1e-4}),
+        (GaussianDP(1.0), 2.5, {}), (PureDP(1.0), 2.5, {"method": "f-dp"}), (ApproxDP(4.0, 1e-6), 0.7, {}),
+        (GaussianDP(1.0), 2.5, {"probability": 0.2}), (PureDP(1.0), 1.0, {}),
     ],
 )  # fmt: skip
-def test_a_plan_for_an_excess_is_the_plan_of_its_number_of_canaries(claim, options):
-    planned = plan_canaries(claim=claim, detect=2.5, **options)
-    again = plan_canaries(planned.canaries, claim=claim, **options)
-    assert planned.min_detectable_excess <= 2.5
+def test_a_plan_for_an_excess_has_about_the_fewest_canaries_and_is_the_plan_of_their_number(claim, excess, options):
+    planned = plan_canaries(claim=claim, detect=excess, **options)
+    again, fewer = (plan_canaries(int(planned.canaries / by), claim=claim, **options) for by in (1.0, 1.2))
+    assert planned.min_detectable_excess <= excess
+    assert options or excess < fewer.min_detectable_excess
+    assert again == planned or excess == 2.5, "the search may pass the excess by its accuracy"
     assert again.min_detectable_excess == pytest.approx(planned.min_detectable_excess, rel=2e-3)
     assert (again.tests, again.max_attainable_bound) == (planned.tests, planned.max_attainable_bound)
 
@@ -277,29 +266,26 @@ def test_verdict_words():
     assert 0.0 < few.max_attainable_bound < 3.0
     weak = check_canaries(np.zeros(400), FLAGS, claim=PureDP(1.0), detect=0.2)
     assert weak.verdict is Verdict.INCONCLUSIVE
-    said = (
-        f"; requested: 0.2; {weak.needed:,} canaries would detect an excess of 0.2; plan_canaries(claim=1, detect=0.2)"
-    )
+    said = f"requested: 0.2; {weak.needed:,} canaries would detect an excess of 0.2; plan_canaries(claim=1, detect=0.2)"
     assert said in weak.sentence
 
 
 @pytest.mark.parametrize(
     ("claim", "options"),
-    [(PureDP(0.3), {}), (GaussianDP(0.3), {}), (PureDP(0.3), {"inclusion": "fixed", "adjacency": "replace"})],
+    [(PureDP(0.3), {}), (GaussianDP(0.3), {}), (PureDP(0.3), FIXED)],
 )
 def test_canaries_that_would_not_show_twice_the_claim_are_inconclusive(claim, options):
     options = {"inclusion": "independent"} | options
     flags = np.arange(60) < 30
-    few = check_canaries(even_scores(flags, 0.0), flags, claim=claim, **options)
+    given = {"scores": even_scores(flags, 0.0), "included": flags, "claim": claim, **options}
+    few = check_canaries(**given)
     assert few.min_detectable_excess > claim.parameter
     assert few.verdict is Verdict.INCONCLUSIVE
     assert f"no {claim.parameter_name} below" in few.sentence
     of = "pairs" if options["inclusion"] == "fixed" else "canaries"
     assert few.next_step.startswith(f"{few.needed:,} {of} would detect an excess of 0.3; plan_canaries(claim=")
     assert plan_canaries(few.needed, claim=claim).min_detectable_excess <= claim.parameter
-    accepted = check_canaries(
-        even_scores(flags, 0.0), flags, claim=claim, detect=few.min_detectable_excess + 0.01, **options
-    )
+    accepted = check_canaries(**given, detect=few.min_detectable_excess + 0.01)
     assert accepted.verdict is Verdict.NOT_REFUTED
     assert "no number of guesses was correct more often than by chance" in accepted.notes[0]
 
@@ -311,11 +297,8 @@ def test_scores_of_the_wrong_sign_are_noted():
     assert check_canaries(even_scores(FLAGS, 0.3), FLAGS, claim=PureDP(1.0)).notes == ()
     assert "all scores are equal" in check_canaries(np.zeros(400), FLAGS, claim=PureDP(1.0)).notes[0]
     useless = check_canaries(np.random.default_rng(2).normal(size=400), FLAGS, claim=PureDP(1.0))
-    assert (useless.bound, useless.is_refuted, "correct more often than by chance" in useless.notes[0]) == (
-        0,
-        False,
-        True,
-    )
+    assert (useless.bound, useless.is_refuted) == (0.0, False)
+    assert "correct more often than by chance" in useless.notes[0]
     some = coins_of(600, 2, 0.2)
     wrong = check_canaries(-even_scores(some, 3.0), some, claim=PureDP(1.0), probability=0.2)
     assert "far fewer than by chance" in wrong.notes[0]
@@ -331,11 +314,6 @@ def test_scores_equal_to_the_median_are_guessed_alike(turn):
     few = np.where(flags & (rng.random(400) < 0.2), 1.0, 0.0)  # some that are in show it, and none that is out
     found = check_canaries(few, flags, claim=PureDP(1.0)).guesses
     assert found.correct[-1] == few.sum() + (~flags).sum()
-
-
-def test_many_runs_of_one_canary_take_no_memory_for_their_pairs():
-    flags = coins_of(30_000)[:, None]
-    assert canary_draws(flags + 0.0, flags).runs == 30_000
 
 
 def counted(canaries, guesses, right, **options):
@@ -423,36 +401,25 @@ def test_least_wrong_of_one_answer():
 
 
 def test_plans():
-    shape = counted(1_000, 1_000, 0)
-    assert fixed_numbers(1_000) == (31, 125, 500)
-    assert fixed_numbers(24) == (12,)
-    assert fixed_numbers(8) == (8,)
+    assert [fixed_numbers(canaries) for canaries in (1_000, 24, 8)] == [(31, 125, 500), (12,), (8,)]
 
-    def kinds(claim, method="auto", numbers=None):
-        tests = plan_tests(method, numbers, claim, shape, 0.05)
+    def kinds(claim, numbers=None):
+        tests = plan_tests("auto", numbers, claim, counted(1_000, 1_000, 0), 0.05)
         assert sum(test.alpha for test in tests) == pytest.approx(0.05)
         return [test.kind for test in tests]
 
-    assert kinds(PureDP(1.0)) == ["betting"]
-    assert kinds(ApproxDP(1.0, 1e-6)) == ["betting"]
+    assert kinds(PureDP(1.0)) == kinds(ApproxDP(1.0, 1e-6)) == ["betting"]
     assert kinds(ApproxDP(1.0, 1e-3)) == ["betting", *["counts"] * 3]
-    assert kinds(GaussianDP(1.0)) == ["f-dp"] * 3
-    assert kinds(RenyiDP(2.0, 1.0)) == ["f-dp"] * 3
+    assert kinds(GaussianDP(1.0)) == kinds(RenyiDP(2.0, 1.0)) == ["f-dp"] * 3
     assert kinds(PureDP(1.0), numbers=(5, 7)) == ["counts"] * 2
     assert kinds(GaussianDP(1.0), numbers=(30,)) == ["f-dp"]
 
 
 def test_best_rates_attain_the_curve():
-    for claim, options in (
-        (PureDP(1.0), {}),
-        (GaussianDP(1.0), {}),
-        (GaussianDP(1.0), {"answer": "in", "probability": 0.2}),
-    ):
-        guesses = counted(1_000, 1_000, 0, **options)
-        numbers = [10, 300, 900]
-        rates = best_rates(claim, guesses, numbers)
-        least = least_wrong(claim, guesses, 1e-6)
-        for number, rate in zip(numbers, rates, strict=True):
+    fair, biased = counted(1_000, 1_000, 0), counted(1_000, 1_000, 0, answer="in", probability=0.2)
+    for claim, guesses in ((PureDP(1.0), fair), (GaussianDP(1.0), fair), (GaussianDP(1.0), biased)):
+        numbers, least = [10, 300, 900], least_wrong(claim, guesses, 1e-6)
+        for number, rate in zip(numbers, best_rates(claim, guesses, numbers), strict=True):
             assert least(rate * number / 1_000) == pytest.approx((1.0 - rate) * number / 1_000, rel=1e-5)
     assert best_rates(PureDP(1.0), counted(10, 10, 0), [10]) == pytest.approx([math.e / (1 + math.e)])
     assert best_rates(ApproxDP(0.0, 0.5), counted(10, 10, 0), [2]) == pytest.approx([1.0])
@@ -479,11 +446,8 @@ def test_a_plan_says_what_the_audit_says(claim, options):
     scores = np.random.default_rng(0).normal(size=400)
     result = check_canaries(scores, included, claim=claim, inclusion="independent", **options)
     plan = plan_canaries(400, claim=claim, **options)
-    assert (plan.max_attainable_bound, plan.min_detectable_excess) == (
-        result.max_attainable_bound,
-        result.min_detectable_excess,
-    )
-    assert plan.tests == result.tests
+    for name in ("max_attainable_bound", "min_detectable_excess", "tests"):
+        assert getattr(plan, name) == getattr(result, name)
 
 
 def test_words_and_options_of_plans():
@@ -492,16 +456,5 @@ def test_words_and_options_of_plans():
     assert "no excess over the claim is detected" in str(few)
     with pytest.raises(OptionError, match=r"canaries=7 is not .*; use"):
         plan_canaries(7, claim=PureDP(1.0))
-
-
-@pytest.mark.parametrize(("claim", "excess"), [(ApproxDP(4.0, 1e-6), 0.7), (PureDP(1.0), 1.0)])
-def test_a_plan_for_an_excess_has_about_the_fewest_canaries(claim, excess):
-    plan = plan_canaries(claim=claim, detect=excess)
-    assert (
-        plan.min_detectable_excess
-        <= excess
-        < plan_canaries(int(plan.canaries / 1.2), claim=claim).min_detectable_excess
-    )
-    assert plan == plan_canaries(plan.canaries, claim=claim)
     with pytest.raises(OptionError, match="pass canaries or detect="):
-        plan_canaries(plan.canaries, claim=claim, detect=excess)
+        plan_canaries(100, claim=PureDP(1.0), detect=1.0)

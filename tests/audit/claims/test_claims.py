@@ -34,20 +34,18 @@ Q_REST = np.concatenate([1 - TINY, 1 - np.linspace(0.001, 0.999, 200), TINY[TINY
 class TestEveryBoundary:
     """Every boundary is above the diagonal, nondecreasing, concave and its own mirror image."""
 
-    def test_value_and_complement_are_probabilities_that_add_up(self, claim):
+    def test_is_made_of_probabilities_above_the_diagonal_and_grows_with_q_and_the_parameter(self, claim):
         value, rest = claim.max_power(Q, Q_REST)
         assert np.all((value >= 0) & (value <= 1) & (rest >= 0) & (rest <= 1))
         np.testing.assert_allclose(value + rest, 1.0, rtol=0, atol=1e-7)
-
-    def test_allows_equality_and_grows(self, claim):
-        value, rest = claim.max_power(Q, Q_REST)
         assert np.all(value >= Q * (1 - 1e-12))
         assert np.all(rest <= Q_REST * (1 + 1e-12))
         assert np.all(np.diff(value) >= -1e-12)
+        stronger = claim.with_parameter(min(claim.parameter * 1.5 + 0.05, 0.99 * claim.max_parameter))
+        assert np.all(stronger.max_power(Q, Q_REST)[0] >= value * (1 - 1e-9))
 
     def test_is_concave(self, claim):
-        grid = np.linspace(0.0, 1.0, 401)
-        value, _ = claim.max_power(grid)
+        value, _ = claim.max_power(np.linspace(0.0, 1.0, 401))
         assert np.all(np.diff(value, 2) <= 1e-6)
 
     def test_mirror_image(self, claim):
@@ -60,10 +58,6 @@ class TestEveryBoundary:
         inside = value < 1 - 1e-9
         assert np.all(back[inside] <= 1 - q[inside] + 1e-6)
 
-    def test_grows_with_the_parameter(self, claim):
-        stronger = claim.with_parameter(min(claim.parameter * 1.5 + 0.05, 0.99 * claim.max_parameter))
-        assert np.all(stronger.max_power(Q, Q_REST)[0] >= claim.max_power(Q, Q_REST)[0] * (1 - 1e-9))
-
     def test_parameter_of_inverts_the_boundary(self, claim):
         q = np.array([1e-9, 1e-3, 0.05, 0.3, 0.6])
         value, rest = claim.max_power(q)
@@ -71,17 +65,21 @@ class TestEveryBoundary:
         found = claim.parameter_of(value, q, rest)[inside]
         np.testing.assert_allclose(found, claim.parameter, rtol=1e-6, atol=1e-7)
 
-    def test_scalars_and_shapes(self, claim):
+    def test_shapes_and_ends(self, claim):
         assert claim.max_power(0.25)[0].shape == ()
         assert claim.max_power(np.full((2, 3), 0.25))[0].shape == (2, 3)
         none = np.empty((3, 0))
         assert claim.max_power(none)[0].shape == claim.parameter_of(none, none).shape == (3, 0)
-
-    def test_ends(self, claim):
         value, rest = claim.max_power([0.0, 1.0])
-        assert value[1] == 1.0
-        assert rest[1] == 0.0
         assert value[0] <= 0.5
+        assert (value[1], rest[1]) == (1.0, 0.0)
+
+
+def quantile(q):
+    """Φ⁻¹(q) with the digits of mpmath."""
+    if q > 1e-20:
+        return -mpmath.sqrt(2) * mpmath.erfinv(1 - 2 * q)
+    return mpmath.findroot(lambda z: mpmath.log(mpmath.ncdf(z)) - mpmath.log(q), (-40, -5), solver="anderson")
 
 
 @pytest.mark.parametrize("q", ["1e-300", "1e-5", "0.2", "0.9"])
@@ -92,12 +90,7 @@ def test_boundaries_at_high_precision(q):
         expected = {
             PureDP(1.0): min(e * exact, 1 - (1 - exact) / e),
             ApproxDP(1.0, 0.125): min(1, e * exact + 0.125, 1 - (1 - 0.125 - exact) / e),
-            GaussianDP(1.0): mpmath.ncdf(-mpmath.sqrt(2) * mpmath.erfinv(1 - 2 * exact) + 1)
-            if exact > 1e-20
-            else mpmath.ncdf(
-                mpmath.findroot(lambda z: mpmath.log(mpmath.ncdf(z)) - mpmath.log(exact), (-40, -5), solver="anderson")
-                + 1
-            ),
+            GaussianDP(1.0): mpmath.ncdf(quantile(exact) + 1),
         }
         for claim, value in expected.items():
             found, rest = (float(v) for v in claim.max_power(float(q)))
@@ -138,10 +131,16 @@ def test_renyi_boundary_is_never_below_the_true_one(seed):
         if p_rest < 1e-299:  # p is 1 up to underflow
             continue
         with mpmath.workdps(400):
-            a, (q, q_rest), (p, p_rest) = mpmath.mpf(order), _exactly(q, q_rest), _exactly(p, p_rest)
-            forward = p**a * q ** (1 - a) + p_rest**a * q_rest ** (1 - a)
-            backward = q**a * p ** (1 - a) + q_rest**a * p_rest ** (1 - a)
-            assert mpmath.log(max(forward, backward)) / (a - 1) >= mpmath.mpf(divergence)
+            larger = larger_divergence(mpmath.mpf(order), _exactly(p, p_rest), _exactly(q, q_rest))
+            assert larger >= mpmath.mpf(divergence)
+
+
+def larger_divergence(a, one, other):
+    """The larger of the divergences of order a of two coins from each other, in mpmath."""
+    (p, p_rest), (q, q_rest) = one, other
+    forward = p**a * q ** (1 - a) + p_rest**a * q_rest ** (1 - a)
+    backward = q**a * p ** (1 - a) + q_rest**a * p_rest ** (1 - a)
+    return mpmath.log(max(forward, backward)) / (a - 1)
 
 
 def test_divergence_of_coins_is_the_larger_of_the_two():
@@ -151,11 +150,8 @@ def test_divergence_of_coins_is_the_larger_of_the_two():
         for _ in range(100):
             order = 1 + 10 ** rng.uniform(-6, 4)
             logits = np.sort(rng.normal(0.0, 10 ** rng.uniform(-1, 2), 2))
-            (q, q_rest), (p, p_rest) = ((1 / (1 + mpmath.exp(-t)), 1 / (1 + mpmath.exp(t))) for t in map(float, logits))
-            a = mpmath.mpf(order)
-            forward = p**a * q ** (1 - a) + p_rest**a * q_rest ** (1 - a)
-            backward = q**a * p ** (1 - a) + q_rest**a * p_rest ** (1 - a)
-            larger = float(mpmath.log(max(forward, backward)) / (a - 1))
+            q, p = ((1 / (1 + mpmath.exp(-t)), 1 / (1 + mpmath.exp(t))) for t in map(float, logits))
+            larger, (q, q_rest) = float(larger_divergence(mpmath.mpf(order), p, q)), q
             ours = coins.Coins.of(np.float64(q), np.float64(q_rest)).divergence(np.float64(order), logits[1])
             assert float(ours) == pytest.approx(larger, rel=1e-12, abs=1e-14 * (1 + abs(logits).max()))
 

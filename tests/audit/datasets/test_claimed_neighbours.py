@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from itertools import islice
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,7 @@ import pytest
 from dpaudit import AddRemove, Replace, Rows, Tables, UserLevel, ZeroOut, check_sensitivity
 from dpaudit.audit.datasets.adjacency import as_adjacency
 from dpaudit.audit.errors import AdjacencyError, AuditError, DatasetError, OptionError
-from dpaudit.audit.search.pairs_for_domain import every_pair, neighbours_of
+from dpaudit.audit.search.pairs_for_domain import every_pair, neighbours_of, pairs_of
 from dpaudit.domains import CategoricalColumn, NumericColumn
 from dpaudit.mechanisms import query_sensitivity
 
@@ -93,17 +94,12 @@ def test_rows_in_order():
     assert AddRemove(ordered=True).distance(*frames) == 2
     assert Replace(ordered=True).distance(*frames) == 3
     assert AddRemove(ordered=True).distance([NAN, 1], [NAN]) == 1
-    reached = {each: len(each) for each in rows}  # a way through the empty dataset
+    within = {each: {part for n in range(4) for part in itertools.combinations(each, n)} for each in rows}
     for x, y in itertools.product(rows, repeat=2):
-        common = max(len(each) for each in reached if in_order(each, x) and in_order(each, y))
+        common = max(map(len, within[x] & within[y]))
         assert AddRemove(ordered=True).distance(list(x), list(y)) == len(x) + len(y) - 2 * common
     shuffled = np.random.default_rng(0).permutation(5_000)  # a pair by mistake does not take minutes
     assert AddRemove(ordered=True).distance(np.arange(5_000), shuffled) == 9_722
-
-
-def in_order(few, rows):
-    rest = iter(rows)
-    return all(row in rest for row in few)
 
 
 USERS, ORDERS = [{"id": 1}, {"id": 2}], [{"user": 1, "paid": 3}, {"user": 2, "paid": 4}, {"user": 2, "paid": 5}]
@@ -202,12 +198,9 @@ def test_users_of_tables_with_other_ranges_are_those_of_both():
     assert {row[0] for row in (*found.x["a"], *found.y["a"])} <= {*range(800, 901)}
 
 
-def test_the_unit_is_no_more_than_what_a_claim_protects():
+def test_relations_are_written_as_they_are_made_and_the_unit_is_no_more_than_what_a_claim_protects():
     units = [UserLevel(0, changed_rows=k).unit for k in (None, "any", 1, 3)]
     assert units == ["all rows of one user", "all rows of one user", "1 row of one user", "3 rows of one user"]
-
-
-def test_relations_are_written_as_they_are_made():
     for relation in (
         AddRemove(), ZeroOut(None, ordered=True), UserLevel("a", changed_rows=2), Replace(tables=True),
         ZeroOut((0, "")), UserLevel({"a": "id"}),
@@ -255,6 +248,10 @@ PEOPLE = Tables({"who": CategoricalColumn(("ann", "bob", "cyd")), "v": NumericCo
             lambda: check_sensitivity(len, {"a": Rows(), "b": Rows()}, adjacency="local", bound=1), AdjacencyError,
             "have no neighbours by any two values",
         ),
+        (
+            lambda: check_sensitivity(joined, {"users": ID, "orders": PAID}, adjacency=UserLevel("user"), bound=1),
+            AuditError, "user='user' is not in rows",
+        ),
     ],
 )  # fmt: skip
 def test_what_is_refused(made, error, message):
@@ -273,38 +270,38 @@ def values(rows):
     return sum(row["v"] for row in rows)
 
 
-@pytest.mark.parametrize(
-    ("query", "domain", "relation", "true"),
-    [
-        pytest.param(sum, Rows(low=-2.0, high=5.0, finite=True), ZeroOut(), 5.0, id="zero-out"),
-        pytest.param(sum, Rows(low=-2.0, high=5.0, finite=True), ZeroOut(9.0), 11.0, id="another null record"),
-        pytest.param(
-            lambda rows: sum(row[1] or 0 for row in rows), Rows(low=(0, 0), high=(1, 3), finite=True), ZeroOut(None), 3,
-            id="a missing record",
-        ),
-        pytest.param(values, PEOPLE, ZeroOut({"v": -1.0, "who": ""}), 11.0, id="of a table"),
-        pytest.param(values, PEOPLE, ZeroOut(("", -1.0)), 11.0, id="of a table, in order"),
-        pytest.param(values, VISITS, ZeroOut((-1, 2)), 7.0, id="of rows with names, in order"),
-        pytest.param(
-            lambda rows: np.mean([row for row in rows if row is not None] or [0.0]),
-            Rows(low=0.0, high=10.0, size=5, finite=True), ZeroOut(None), 10.0, id="null records that are left out",
-        ),
-        pytest.param(joined, {"users": ID, "orders": PAID}, AddRemove(), 4, id="join, a row more"),
-        pytest.param(joined, {"users": ID, "orders": PAID}, ZeroOut(), 4, id="join, a null record"),
-        pytest.param(joined, {"users": ID, "orders": PAID}, UserLevel(OWNERS), 6, id="join, a user more"),
-        pytest.param(joined, {"users": ID, "orders": PAID}, UserLevel(OWNERS, changed_rows="any"), 6, id="join, any"),
-        pytest.param(joined, {"users": ID, "orders": PAID}, UserLevel(OWNERS, changed_rows=1), 3, id="join, one row"),
-        pytest.param(
-            lambda rows: sum(min(paid, 5) for _, paid in rows), Rows(low=(0, 0), high=(9, 10), most=4),
-            UserLevel(0, changed_rows=2), 10, id="two rows of a user",
-        ),
-        pytest.param(values, PEOPLE, UserLevel("who"), 50.0, id="typed columns"),
-        pytest.param(
-            lambda tables: len(tables["a"]) * sum(tables["b"]), {"a": Rows(most=3), "b": Rows(values=(1, 2), most=2)},
-            AddRemove(), 6, id="tables of numbers",
-        ),
-    ],
-)  # fmt: skip
+SHOP, NUMBERS = {"users": ID, "orders": PAID}, Rows(low=-2.0, high=5.0, finite=True)
+LARGEST = {
+    "zero-out": (sum, NUMBERS, ZeroOut(), 5.0),
+    "another null record": (sum, NUMBERS, ZeroOut(9.0), 11.0),
+    "a missing record": (
+        lambda rows: sum(row[1] or 0 for row in rows), Rows(low=(0, 0), high=(1, 3), finite=True), ZeroOut(None), 3,
+    ),
+    "of a table": (values, PEOPLE, ZeroOut({"v": -1.0, "who": ""}), 11.0),
+    "of a table, in order": (values, PEOPLE, ZeroOut(("", -1.0)), 11.0),
+    "of rows with names, in order": (values, VISITS, ZeroOut((-1, 2)), 7.0),
+    "null records that are left out": (
+        lambda rows: np.mean([row for row in rows if row is not None] or [0.0]),
+        Rows(low=0.0, high=10.0, size=5, finite=True), ZeroOut(None), 10.0,
+    ),
+    "join, a row more": (joined, SHOP, AddRemove(), 4),
+    "join, a null record": (joined, SHOP, ZeroOut(), 4),
+    "join, a user more": (joined, SHOP, UserLevel(OWNERS), 6),
+    "join, any": (joined, SHOP, UserLevel(OWNERS, changed_rows="any"), 6),
+    "join, one row": (joined, SHOP, UserLevel(OWNERS, changed_rows=1), 3),
+    "two rows of a user": (
+        lambda rows: sum(min(paid, 5) for _, paid in rows), Rows(low=(0, 0), high=(9, 10), most=4),
+        UserLevel(0, changed_rows=2), 10,
+    ),
+    "typed columns": (values, PEOPLE, UserLevel("who"), 50.0),
+    "tables of numbers": (
+        lambda tables: len(tables["a"]) * sum(tables["b"]), {"a": Rows(most=3), "b": Rows(values=(1, 2), most=2)},
+        AddRemove(), 6,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("query", "domain", "relation", "true"), LARGEST.values(), ids=LARGEST)
 def test_searches_reach_the_largest_change(query, domain, relation, true):
     found = check_sensitivity(query, domain, adjacency=relation, bound=true * 0.9, evaluations=120)
     assert found.is_refuted
@@ -315,14 +312,15 @@ def test_searches_reach_the_largest_change(query, domain, relation, true):
 
 def test_pairs_of_several_tables_stay_in_their_domains():
     """A user with more rows than the domain has would refute a claim about fewer."""
-    seen = []
-
-    def look(tables):
-        seen.append(tables)
-        return joined(tables)
-
-    check_sensitivity(look, {"users": ID, "orders": PAID}, adjacency=UserLevel(OWNERS), bound=9, evaluations=200)
+    seen, sides = [], set()
+    look = lambda tables: seen.append(tables) or joined(tables)  # noqa: E731
+    check_sensitivity(look, SHOP, adjacency=UserLevel(OWNERS), bound=9, evaluations=200)
     assert len(seen) > 150
+    for pair in islice(pairs_of(SHOP, UserLevel(OWNERS), 1, 0).random(np.random.default_rng(0)), 20):
+        alone = [(bool(split.only_x), bool(split.only_y)) for split in pair.parts.values()]
+        assert sum(map(any, zip(*alone, strict=True))) <= 1, "one user differs, who is in x or in y"
+        sides |= {*alone}
+    assert {(True, False), (False, True)} <= sides
     assert max(len(tables["users"]) for tables in seen) == 3
     for tables in seen:
         owners = [row["user"] for row in tables["orders"]]
@@ -338,8 +336,3 @@ def test_exact_pairs_and_sensitivities_know_the_null_record():
     rng = np.random.default_rng(0)
     first, *_ = neighbours_of([3.0, 4.0], [5.0, 6.0], ZeroOut(), 1, rng)
     assert ZeroOut().distance([3.0, 4.0], first) == 1
-
-
-def test_a_domain_without_such_neighbours_says_so():
-    with pytest.raises(AuditError, match="user='user' is not in rows"):
-        check_sensitivity(joined, {"users": ID, "orders": PAID}, adjacency=UserLevel("user"), bound=1)

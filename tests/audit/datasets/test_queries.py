@@ -17,61 +17,51 @@ VISITS = Rows(values=tuple((user, town) for user in range(4) for town in "ab"), 
 DOMAIN = Queries(("count", "maximum", "sum"), VISITS)
 
 
-class TestSameQuery:
-    RELATION = SameQuery(UserLevel(0))
-
-    def test_the_distance_is_that_of_the_data_of_one_query(self):
-        x, y = [(1, "a"), (1, "b")], [(1, "a"), (1, "b"), (2, "a")]
-        assert self.RELATION.distance(("sum", x), ("sum", y)) == 1.0
-        assert self.RELATION.distance(("sum", x), ("count", y)) == np.inf
-        with pytest.raises(AdjacencyError, match="the queries are 'sum' and 'count'"):
-            self.RELATION.check(("sum", x), ("count", y), 1.0)
-        with pytest.raises(AdjacencyError, match=r"not both \(query, data\)"):
-            self.RELATION.distance(x, y)
-
-    def test_it_says_what_the_relation_of_the_data_says(self):
-        assert str(self.RELATION) == "add/remove all rows of one user (0), of the data of one query"
-        assert self.RELATION.unit == "all rows of one user"
-        assert SameQuery("l2").holds(0.5, 1.0)
-        assert SameQuery("add-remove") == SameQuery(AddRemove()) == pickle.loads(pickle.dumps(SameQuery("add-remove")))
+def test_the_distance_is_that_of_the_data_of_one_query():
+    relation = SameQuery(UserLevel(0))
+    x, y = [(1, "a"), (1, "b")], [(1, "a"), (1, "b"), (2, "a")]
+    assert relation.distance(("sum", x), ("sum", y)) == 1.0
+    assert relation.distance(("sum", x), ("count", y)) == np.inf
+    with pytest.raises(AdjacencyError, match="the queries are 'sum' and 'count'"):
+        relation.check(("sum", x), ("count", y), 1.0)
+    with pytest.raises(AdjacencyError, match=r"not both \(query, data\)"):
+        relation.distance(x, y)
+    assert str(relation) == "add/remove all rows of one user (0), of the data of one query"
+    assert relation.unit == "all rows of one user"
+    assert SameQuery("l2").holds(0.5, 1.0)
+    assert SameQuery("add-remove") == SameQuery(AddRemove()) == pickle.loads(pickle.dumps(SameQuery("add-remove")))
 
 
-class TestSource:
-    @pytest.mark.parametrize("adjacency", [AddRemove(), Replace(), UserLevel(0)])
-    def test_pairs_are_those_of_the_data_with_one_query(self, adjacency):
-        pool = Pool(pairs_of(DOMAIN, SameQuery(adjacency), 1.0, 0), SameQuery(adjacency), 1.0, 0)
-        patterns = list(pool.patterns(30))
-        moved = list(pool.moves(patterns[:3], 30))
-        drawn = list(pool.drawn(10))
-        for pairs in (patterns, moved, drawn):
-            assert {pair.x[0] for pair in pairs} == {*DOMAIN.queries}
-            assert all(pair.x[0] == pair.y[0] and adjacency.distance(pair.x[1], pair.y[1]) == 1 for pair in pairs)
+@pytest.mark.parametrize("adjacency", [AddRemove(), Replace(), UserLevel(0)])
+def test_pairs_are_those_of_the_data_with_every_query(adjacency):
+    source, alone = pairs_of(DOMAIN, SameQuery(adjacency), 1.0, 0), pairs_of(VISITS, adjacency, 1.0, 0)
+    pool = Pool(source, SameQuery(adjacency), 1.0, 0)
+    patterns = list(pool.patterns(30))
+    moved = [moved for pattern in patterns[:3] for moved in pool.moves(pattern, 10)]
+    for pairs in (patterns, moved, list(pool.drawn(30))):
+        assert {pair.x[0] for pair in pairs} == {*DOMAIN.queries}
+        assert all(pair.x[0] == pair.y[0] and adjacency.distance(pair.x[1], pair.y[1]) == 1 for pair in pairs)
+    expected = [(query, pair.x, pair.y) for pair in islice(alone.patterns(), 4) for query in DOMAIN.queries]
+    assert [(pair.x[0], pair.x[1], pair.y[1]) for pair in islice(source.patterns(), 12)] == expected
 
-    def test_each_pattern_of_the_data_comes_with_every_query(self):
-        alone = pairs_of(VISITS, UserLevel(0), 1.0, 0)
-        both = pairs_of(DOMAIN, SameQuery(UserLevel(0)), 1.0, 0)
-        expected = [(query, pair.x, pair.y) for pair in islice(alone.patterns(), 4) for query in DOMAIN.queries]
-        assert [(pair.x[0], pair.x[1], pair.y[1]) for pair in islice(both.patterns(), 12)] == expected
 
-    def test_lines_and_simpler_pairs_keep_the_query(self):
-        source = pairs_of(Queries(("a", "b"), Rows(low=0.0, high=9.0)), SameQuery("add-remove"), 1.0, 0)
-        candidate = next(pair for pair in source.patterns() if pair.x[0] == "b" and len(pair.x[1]) + len(pair.y[1]) > 2)
-        lines = [line.at(4.5) for line in source.lines_near(candidate)]
-        simpler = list(source.simpler(candidate))
-        assert {pair.x[0] for pair in islice((line.at(4.5) for line in source.lines()), 2)} == {"a", "b"}
-        assert lines
-        assert simpler
-        assert {pair.x[0] for pair in (*lines, *simpler)} == {"b"}
+def test_lines_and_simpler_pairs_keep_the_query():
+    source = pairs_of(Queries(("a", "b"), Rows(low=0.0, high=9.0)), SameQuery("add-remove"), 1.0, 0)
+    candidate = next(pair for pair in source.patterns() if pair.x[0] == "b" and len(pair.x[1]) + len(pair.y[1]) > 2)
+    lines, simpler = [line.at(4.5) for line in source.lines_near(candidate)], list(source.simpler(candidate))
+    assert {pair.x[0] for pair in islice((line.at(4.5) for line in source.lines()), 2)} == {"a", "b"}
+    assert {pair.x[0] for pair in lines} == {pair.x[0] for pair in simpler} == {"b"}
 
-    def test_refused(self):
-        for queries, data in (((), VISITS), (("a",), [1, 2]), ("a", VISITS)):
-            with pytest.raises(DatasetError, match="queries="):
-                Queries(queries, data)
-        with pytest.raises(AdjacencyError, match=r"Queries: SameQuery\(…\), with a relation of their data"):
-            pairs_of(DOMAIN, UserLevel(0), 1.0, 0)
-        with pytest.raises(AdjacencyError, match="Rows have no neighbours by"):
-            pairs_of(DOMAIN, SameQuery(Within("l1")), 1.0, 0)
-        assert example_of(DOMAIN) == ("count", example_of(VISITS))
+
+def test_refused():
+    for queries, data in (((), VISITS), (("a",), [1, 2]), ("a", VISITS)):
+        with pytest.raises(DatasetError, match="queries="):
+            Queries(queries, data)
+    with pytest.raises(AdjacencyError, match=r"Queries: SameQuery\(…\), with a relation of their data"):
+        pairs_of(DOMAIN, UserLevel(0), 1.0, 0)
+    with pytest.raises(AdjacencyError, match="Rows have no neighbours by"):
+        pairs_of(DOMAIN, SameQuery(Within("l1")), 1.0, 0)
+    assert example_of(DOMAIN) == ("count", example_of(VISITS))
 
 
 def answered(dataset, size, rng):

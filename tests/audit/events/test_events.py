@@ -118,8 +118,9 @@ def test_vectors(rows, intervals, values, others, score):
     assert_agree(Scored(score, intervals), finite)
 
 
-def test_a_value_that_is_no_output_is_equal_to_none():
+def test_values_that_a_file_does_not_hold_or_that_are_no_outputs():
     """A file of results may hold any value in a list of outcomes."""
+    assert str(Outcomes((Colour.RED,))) == "output = Colour.RED"
     assert Outcomes(({"a": 1}, 2.0)).contains(np.array([1.0, 2.0])).tolist() == [False, True]
     assert Outcomes(({"a": 1}, (1, 2))).contains(np.array([[1, 2], [2, 1]])).tolist() == [True, False]
 
@@ -148,31 +149,6 @@ def test_the_cells_around_an_atom_do_not_count_it(kind):
     assert beside.count(outputs) == int(beside.contains(outputs).sum()) == 3
 
 
-@pytest.mark.parametrize(
-    ("event", "words"),
-    [
-        (Intervals(((-INF, math.nextafter(2.0, -INF)),)), "output < 2"),
-        (Intervals(((math.nextafter(3.0, INF), INF),)), "output > 3"),
-        (Intervals(((math.nextafter(1.5, INF), math.nextafter(2.5, -INF)),)), "1.5 < output < 2.5"),
-        (Intervals(((0.99912463, 1.00026151),)), "0.999124 ≤ output ≤ 1.00027"),
-        (Intervals(((-1.00026151, -0.99912463),)), "-1.00027 ≤ output ≤ -0.999124"),
-        (Intervals(((2.0, 2.0),)), "output = 2"),
-        (Intervals(((-INF, INF),)), "output is a number"),
-        (Intervals(((-INF, -1.0), (4.0, 4.0))), "output ≤ -1 or output = 4"),
-        (Intervals(((-INF, 0.0),), others=True), "output ≤ 0 or output is NaN or non-numeric"),
-        (Outcomes(("a",), others=True), "output ≠ 'a'"),
-        (Outcomes((1, None, "b")), "output in {1, None, 'b'}"),
-        (Outcomes(tuple(range(9))), "output in {0, 1, 2, 3, 4, 5, … (9 values)}"),
-        (Outcomes(tuple(range(3_412))), "output among 3,412 outcomes such as 0, 1, 2"),
-        (Outcomes((Raised("KeyError"),), others=True), "output other than the exception KeyError"),
-        (Outcomes((Colour.RED,)), "output = Colour.RED"),
-        (Scored(Coordinate(1, 2), Intervals(((2.0, INF),))), "coordinate 1 ≥ 2"),
-    ],
-)
-def test_words(event, words):
-    assert str(event) == words
-
-
 # Names of columns in the texts of events, scores and partitions; what they contain does not depend on names.
 
 TWO, ONE = ("count", "mean"), ("mean",)
@@ -180,6 +156,21 @@ HALF = Intervals(((1.5, math.inf),))
 TEXTS = as_outputs([("a", 1.0), ("b", 2.0), None], 3, "m")
 LEAVES = learn_leaves(TEXTS, TEXTS)
 EVENTS = [
+    (Intervals(((-INF, math.nextafter(2.0, -INF)),)), (), "output < 2"),
+    (Intervals(((math.nextafter(3.0, INF), INF),)), (), "output > 3"),
+    (Intervals(((math.nextafter(1.5, INF), math.nextafter(2.5, -INF)),)), (), "1.5 < output < 2.5"),
+    (Intervals(((0.99912463, 1.00026151),)), (), "0.999124 ≤ output ≤ 1.00027"),
+    (Intervals(((-1.00026151, -0.99912463),)), (), "-1.00027 ≤ output ≤ -0.999124"),
+    (Intervals(((2.0, 2.0),)), (), "output = 2"),
+    (Intervals(((-INF, INF),)), (), "output is a number"),
+    (Intervals(((-INF, -1.0), (4.0, 4.0))), (), "output ≤ -1 or output = 4"),
+    (Intervals(((-INF, 0.0),), others=True), (), "output ≤ 0 or output is NaN or non-numeric"),
+    (Outcomes(("a",), others=True), (), "output ≠ 'a'"),
+    (Outcomes((1, None, "b")), (), "output in {1, None, 'b'}"),
+    (Outcomes(tuple(range(9))), (), "output in {0, 1, 2, 3, 4, 5, … (9 values)}"),
+    (Outcomes(tuple(range(3_412))), (), "output among 3,412 outcomes such as 0, 1, 2"),
+    (Outcomes((Raised("KeyError"),), others=True), (), "output other than the exception KeyError"),
+    (Scored(Coordinate(1, 2), Intervals(((2.0, INF),))), (), "coordinate 1 ≥ 2"),
     (Intervals(((1.0, 1.0),), others=True), ONE, "mean = 1 or mean is NaN or non-numeric"),
     (Outcomes(((1.0, 2.0),), others=True), TWO, "(count, mean) ≠ (1.0, 2.0)"),
     (Outcomes(((1.0, 2.0),)), tuple("abcdefghijklmnopqrstuvwxyz"), "output = (1.0, 2.0)"),

@@ -9,6 +9,7 @@ import copy
 import datetime
 import enum
 import ipaddress
+import itertools
 import math
 import pathlib
 import types
@@ -18,6 +19,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import hypothesis.strategies as st
 import numpy as np
@@ -30,7 +32,8 @@ from dpaudit.audit.datasets.rows import row_key
 from dpaudit.audit.errors import MechanismError
 from dpaudit.audit.events.leaves import leaves_by_path, leaves_of
 from dpaudit.audit.events.named_parts import outcome_key, outcome_text, printed
-from dpaudit.audit.events.records import canonical, plain_output
+from dpaudit.audit.events.outputs import as_outputs, outcome_list
+from dpaudit.audit.events.plain_outputs import Form, canonical, form_of, plain_output
 from dpaudit.audit.records.json_codec import Opaque, plain_data, read_data
 from dpaudit.audit.sampling.object_identity import identity
 from dpaudit.audit.sampling.sampler import pick_from_run
@@ -39,6 +42,10 @@ from dpaudit.audit.training.seeded_step import output_of
 
 class Colour(enum.Enum):
     RED = 1
+
+
+class Level(enum.IntEnum):
+    ONE = 1
 
 
 @dataclass
@@ -54,6 +61,7 @@ class Total:
 
 
 Pair = namedtuple("Pair", "x y")
+Single = namedtuple("Single", "x")
 SEQUENCES = (list, tuple, deque, UserList)
 MAPPINGS = (dict, OrderedDict, UserDict, ChainMap, types.MappingProxyType)
 
@@ -62,27 +70,34 @@ ATOMS = st.sampled_from(
         0, -0.0, 1, 1.0, True, 2.5, math.nan, math.inf, 2**60 + 1, 2.0**60, np.int64(1), np.float32(2.5),
         np.bool_(True), Decimal("1.00"), Decimal("2.5"), Fraction(5, 2), Fraction(1, 3), Fraction(1, 10),
         Decimal("0.1"), "", "1", "a", np.str_("a"), b"a", bytearray(b"a"), None, Colour.RED, "Colour.RED",
-        datetime.date(2020, 1, 1),
+        Level.ONE, datetime.date(2020, 1, 1), datetime.datetime(2020, 1, 1, 6, tzinfo=ZoneInfo("Africa/Tunis")),
         np.datetime64("2020-01-01"), datetime.datetime(2020, 1, 1, 5, tzinfo=datetime.UTC), datetime.timedelta(1),
         np.timedelta64(24, "h"), uuid.UUID(int=7), pathlib.PurePosixPath("a"), ipaddress.ip_address("1.2.3.4"),
-        range(0), range(3, 3), range(2), frozenset(), frozenset("ab"), frozenset([1, ("a", 2.0)]), {8, 0}, {0, 8},
+        range(0), range(3, 3), range(2), frozenset(), frozenset("ab"), frozenset([1, ("a", 2.0)]),
+        frozenset([1.0, ("a", 2)]), {8, 0}, {0, 8},
         np.array(2.5), np.array([1.0, 2.5]), np.array([1, "a"], object), array.array("d", [1.0, 2.5]), ("NaN", "row"),
         np.array([(1.0, 2)], [("a", "f8"), ("b", "i4")]), {("a", 1)}, {"a": 1}, types.SimpleNamespace(a=1),
     ]
 )  # fmt: skip
-KEYS = st.sampled_from(["a", "b", 1, "1", 2.5, ("a", 1), Colour.RED, frozenset("ab"), b"a"])
+KEYS = st.sampled_from(
+    ["a", "b", "a.b", "a[0]", "class", 0, -0.0, 1, 1.0, True, "1", 2.5, ("a", 1), Colour.RED, frozenset("ab"), b"a"]
+)
 
 
-def _nested(parts):
+def nested(parts):
     mappings = st.dictionaries(KEYS, parts, max_size=3)
     return st.one_of(
         *(st.lists(parts, max_size=3).map(kind) for kind in SEQUENCES), *(mappings.map(kind) for kind in MAPPINGS),
-        parts.map(Mean), parts.map(Total), st.tuples(parts, parts).map(lambda two: Pair(*two)),
+        parts.map(Mean), parts.map(Total), parts.map(Single), st.tuples(parts, parts).map(lambda two: Pair(*two)),
         st.dictionaries(KEYS, st.integers(1, 2), max_size=2).map(Counter),
     )  # fmt: skip
 
 
-ANY_OUTPUT = st.recursive(ATOMS, _nested, max_leaves=5)
+ANY_OUTPUT = st.recursive(ATOMS, nested, max_leaves=5)
+NUMBERS = st.sampled_from([0, -0.0, 1, 1.0, True, Decimal("1.00"), Fraction(5, 2), 2.5, math.nan, 2**60 + 1, 2.0**60])
+RECORD = nested(ANY_OUTPUT) | st.recursive(
+    NUMBERS, lambda parts: st.dictionaries(KEYS, parts, min_size=1, max_size=3), max_leaves=4
+)
 
 
 def simplest(output: Any) -> Any:
@@ -103,15 +118,15 @@ def simplest(output: Any) -> Any:
     return math.nan if isinstance(output, float) and output != output else output
 
 
-def twin(output: Any) -> Any:
+def twin(output: Any, of_atom: Any = copy.deepcopy) -> Any:
     """An equal output of other objects, whose dictionaries have another order."""
     if type(output) in MAPPINGS:
-        return type(output)({key: twin(output[key]) for key in reversed(list(output))})
+        return type(output)({of_atom(key): twin(output[key], of_atom) for key in reversed(list(output))})
     if type(output) in SEQUENCES:
-        return type(output)(map(twin, output))
-    if isinstance(output, Pair):
-        return Pair(*map(twin, output))
-    return type(output)(twin(output.value)) if isinstance(output, Mean | Total) else copy.deepcopy(output)
+        return type(output)(twin(part, of_atom) for part in output)
+    if isinstance(output, Pair | Single):
+        return type(output)(*(twin(part, of_atom) for part in output))
+    return type(output)(twin(output.value, of_atom)) if isinstance(output, Mean | Total) else of_atom(output)
 
 
 def leaves(plain):
@@ -157,7 +172,34 @@ def test_all_readers_agree_on_what_is_equal(one, other):
     )
     restored = read_data(plain_data(plain))
     assert not is_whole(restored) or outcome_key(restored) == outcome_key(plain)
-    assert same_output(one, other) is not True or are_equal
+    are_same = same_output(one, other) is True, hold_the_same(one, other), identity(one) == identity(other)
+    assert are_equal or not any(are_same)
+
+
+def flattened(outputs: list[Any], form: Form | None) -> list[Any]:
+    """Return the keys of outputs, each drawn in a block of its own or all in one."""
+    alone = [outcome_key(outcome_list(as_outputs([output], 1, "m", form))[0]) for output in outputs]
+    assert alone == [*map(outcome_key, outcome_list(as_outputs(outputs, len(outputs), "m", form)))]
+    return alone
+
+
+@settings(max_examples=80, deadline=None, derandomize=True, database=None)
+@given(RECORD, ANY_OUTPUT, ANY_OUTPUT)
+@example({"a": {"b": 1.5, "c": 1}}, {"a.b": 1.5, "a.c": 1}, {"a": {"c": 1, "b": 1.5}})
+@example({1: 0, 2: 0}, {"1": 0, "2": 0}, {2: 0, 1: 0})
+@example({"a": 1.5}, 1.5, {"a": {"a": 1.5}})
+@example({"a": 1.5, "b": 1}, (1.5, 1.0), Pair(1.5, 1))
+@example(Total(None), None, Total(Total(None)))
+@example(Total(1.5), 1.5, Mean(1.5))
+@example(Pair(Total(1), {"a": 1}), Pair({"a": 1}, Total(1)), (1, 1))
+def test_columns_of_records_are_equal_exactly_if_the_records_are(record, other, third):
+    outputs = [record, twin(record), other, third]
+    simple = [(simplest(output),) for output in outputs]
+    for form in (None, form_of([record]), form_of([other])):
+        keys = flattened(outputs, form)
+        for i, j in itertools.combinations(range(4), 2):
+            assert (keys[i] == keys[j]) == (simple[i] == simple[j]), (form, outputs[i], outputs[j])
+            assert keys[i] != keys[j] or hash(keys[i]) == hash(keys[j])
 
 
 @settings(max_examples=60, deadline=None, derandomize=True, database=None)
@@ -184,7 +226,9 @@ def test_the_numbers_of_exact_types_and_of_named_columns_are_read():
     assert output_distance(Fraction(1, 3), Fraction(1, 2)) == pytest.approx(1 / 6)
     assert output_distance(Decimal("1.50"), Decimal("2.25")) == 0.75
     assert numbers_of([uuid.UUID(int=7), UserDict(a=2), np.ma.ones(1)]).tolist() == [2.0, 1.0]
+    assert numbers_of(bytearray(b"ab")).tolist() == [97.0, 98.0]
     assert numbers_of(Fraction(10**400)) is None
+    assert numbers_of(np.ones((1, 2)).view(np.matrix)).tolist() == [1.0, 1.0]
     column = pd.Series([1.0, 2.5], name="mean")
     assert output_of(column, "step").parts[""].tolist() == [1.0, 2.5]
     assert pick_from_run(column, 1, "m").value == 2.5

@@ -43,13 +43,8 @@ OBJECTS = [
 VECTORS = np.array([[1.0, -2.0, np.nan], [0.5, 2.0, np.inf], [-1.0, 3.0, 0.0]])
 
 
-def odd_objects():
-    return as_outputs(OBJECTS, len(OBJECTS), "m")
-
-
-ODD = odd_objects()
+ODD = as_outputs(OBJECTS, len(OBJECTS), "m")
 LEAVES = learn_leaves(ODD, ODD)
-RELEASED = np.array([[1.0, -2.0, np.nan], [np.nan, 2.0, np.inf], [np.nan, np.nan, np.nan]])
 
 
 @pytest.mark.parametrize(
@@ -68,33 +63,6 @@ def test_a_score_is_one_of_the_columns(columns, outputs):
     assert len(columns.names) == len(matrix)
     for column, values in enumerate(matrix):
         np.testing.assert_array_equal(Column(columns, column).values(outputs), values, err_msg=columns.names[column])
-
-
-def test_statistics():
-    statistics = Statistics(Coordinates(4), (0, 1, 3))
-    outputs = np.array([[1.0, -4.0, 9.0, 2.0], [0.0, 3.0, np.nan, np.inf], [1.0, np.nan, 0.0, 1.0]])
-    np.testing.assert_array_equal(
-        statistics.read(outputs),
-        [
-            [-1.0, np.inf, np.nan], [math.sqrt(21.0), np.inf, np.nan], [4.0, np.inf, np.nan], [-4.0, 0.0, np.nan],
-            [2.0, np.inf, np.nan], [-5.0, 3.0, np.nan], [1.0, np.inf, 0.0], [6.0, np.inf, np.nan],
-        ],
-    )  # fmt: skip
-    assert statistics.names[1] == "Euclidean norm of coordinate 0, coordinate 1, coordinate 3"
-    assert statistics.names[-1] == "(coordinate 3 − coordinate 1)"
-
-
-def test_released_numbers():
-    read = Released(3).read(np.array([[np.nan, 2.5, 1.0], [np.nan] * 3])).T
-    np.testing.assert_array_equal(read, [[2.0, 1.0, 2.0, 1.0, 2.5], [0.0, 3.0, 3.0, np.nan, np.nan]])
-
-
-def test_summaries():
-    found = Summaries().read(odd_objects()).T.tolist()
-    assert found[0] == [4.0, 2.0, 0.0, 2.5]
-    assert found[5] == [2.0, 2.0, 2.0, 3.0]
-    np.testing.assert_array_equal(found[3], [1.0, 0.0, np.nan, np.nan])
-    assert Summaries().names[2] == "smallest number in output"
 
 
 # Scores.
@@ -230,24 +198,46 @@ def test_equal_numbers_have_equal_last_digits_however_they_are_packed():
     np.testing.assert_array_equal([leaves.read(as_outputs([value], 1, "f"))[place][0] for value in values], expected)
 
 
-def test_columns_are_those_of_the_definition():
-    parities = Parities(Coordinates(3), (((0, 0.0), (1, 0.0), (2, 1.0)), ((0, 0.0), (2, 0.5))))
-    outputs = np.array([[1.0, 1.0, 1.0], [1.0, -1.0, 1.0], [1.0, np.nan, 0.0]])
-    np.testing.assert_array_equal(parities.read(outputs), [[1, 0, np.nan], [0, 0, 1]])
-    many = Parities(Coordinates(9), (tuple((place, 0.0) for place in range(9)),))
-    assert many.names[0].endswith("[coordinate 5 ≥ 0] + … 9 in all")
-    products = Products(Coordinates(3), ((0, 1.0, 2, -1.0), (1, 0.0, 2, 0.0)))
-    np.testing.assert_array_equal(
-        products.read(np.array([[2.0, 3.0, 4.0], [0.0, np.nan, 1.0]])), [[5, -2], [12, np.nan]]
-    )
-    assert products.names == ("(coordinate 0 − 1)·(coordinate 2 − -1)", "(coordinate 1 − 0)·(coordinate 2 − 0)")
-    ordered, outputs = OrderStatistics(3), np.array([[3.0, 1.0, 2.0], [5.0, np.nan, 1.0]])
-    np.testing.assert_array_equal(ordered.read(outputs), [[1, 1], [2, 5], [3, np.nan], [1, 4], [1, np.nan]])
-    assert len(ordered.names) == 5
-    long = OrderStatistics(100, (0, 50, 99))
-    outputs = np.random.default_rng(0).permuted(np.tile(np.arange(100.0) ** 2, (3, 1)), axis=1)
-    assert long.read(outputs)[:, 0].tolist() == [0.0, 2500.0, 9801.0, 99.0, 197.0]
-    assert long.names[-1] == "(sorted coordinate 99 − sorted coordinate 98)"
+NAN3 = [NAN] * 3
+PARITIES = Parities(Coordinates(3), (((0, 0.0), (1, 0.0), (2, 1.0)), ((0, 0.0), (2, 0.5))))
+DEFINITIONS = [  # columns, outputs, what is read of each output, and names of the columns
+    (
+        Statistics(Coordinates(4), (0, 1, 3)),
+        [[1.0, -4.0, 9.0, 2.0], [0.0, 3.0, NAN, INF], [1.0, NAN, 0.0, 1.0]],
+        [[-1, math.sqrt(21.0), 4, -4, 2, -5, 1, 6], [INF, INF, INF, 0, INF, 3, INF, INF], [*NAN3, *NAN3, 0, NAN]],
+        {1: "Euclidean norm of coordinate 0, coordinate 1, coordinate 3", -1: "(coordinate 3 − coordinate 1)"},
+    ),
+    (Released(3), [[NAN, 2.5, 1.0], NAN3], [[2, 1, 2, 1, 2.5], [0, 3, 3, NAN, NAN]], {3: "smallest number in output"}),
+    (
+        Summaries(), [OBJECTS[0], OBJECTS[5], OBJECTS[3]], [[4, 2, 0, 2.5], [2, 2, 2, 3], [1, 0, NAN, NAN]],
+        {2: "smallest number in output"},
+    ),
+    (PARITIES, [[1.0, 1.0, 1.0], [1.0, -1.0, 1.0], [1.0, NAN, 0.0]], [[1, 0], [0, 0], [NAN, 1]], {}),
+    (
+        Parities(Coordinates(9), (tuple((place, 0.0) for place in range(9)),)), [[1.0] * 9], [[1]],
+        {0: "parity of " + " + ".join(f"[coordinate {place} ≥ 0]" for place in range(6)) + " + … 9 in all"},
+    ),
+    (
+        Products(Coordinates(3), ((0, 1.0, 2, -1.0), (1, 0.0, 2, 0.0))), [[2.0, 3.0, 4.0], [0.0, NAN, 1.0]],
+        [[5, 12], [-2, NAN]],
+        {0: "(coordinate 0 − 1)·(coordinate 2 − -1)", 1: "(coordinate 1 − 0)·(coordinate 2 − 0)"},
+    ),
+    (OrderStatistics(3), [[3.0, 1.0, 2.0], [5.0, NAN, 1.0]], [[1, 2, 3, 1, 1], [1, 5, NAN, 4, NAN]], {}),
+    (
+        OrderStatistics(100, (0, 50, 99)),
+        np.random.default_rng(0).permuted(np.arange(100.0) ** 2)[None],
+        [[0.0, 2500.0, 9801.0, 99.0, 197.0]],
+        {-1: "(sorted coordinate 99 − sorted coordinate 98)"},
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("columns", "outputs", "expected", "names"), DEFINITIONS)
+def test_columns_are_those_of_the_definition(columns, outputs, expected, names):
+    rows = as_outputs(outputs, len(outputs), "m") if isinstance(columns, Summaries) else np.array(outputs)
+    np.testing.assert_array_equal(columns.read(rows).T, expected)
+    assert len(columns.names) == len(expected[0])
+    assert all(columns.names[place] == name for place, name in names.items())
 
 
 def test_columns_where_another_has_a_value():

@@ -2,6 +2,7 @@
 
 import datetime
 import enum
+import itertools
 import math
 import pathlib
 from collections import Counter, OrderedDict, namedtuple
@@ -19,9 +20,11 @@ from hypothesis import given, settings
 
 from dpaudit.audit.events.leaves import KeyedValues, learn_leaves, name_words, named_values, same_name
 from dpaudit.audit.events.named_parts import equal_text, outcome_text
-from dpaudit.audit.events.outputs import as_numbers, as_outputs, merge, outcome_key, outcome_list
-from dpaudit.audit.events.records import form_of
+from dpaudit.audit.events.outputs import Raised, as_numbers, as_outputs, merge, outcome_key, outcome_list
+from dpaudit.audit.events.plain_outputs import form_of
 from dpaudit.audit.events.text_columns import learn_texts
+
+from .test_every_reader import nested, twin
 
 COLOUR = enum.Enum("Colour", "RED")
 ROWS = "(output[…][1] where output[…][0] = {})"
@@ -216,7 +219,7 @@ def assert_alike(one, other):
 
 def around(value):
     """A value at several places in outputs; lists and named tuples are tuples before they are read."""
-    yield from ((value, 0.5), {"a": value, "zz": "t"}, [("k", value), ("l", 0.5)])
+    yield from (value, (value, 0.5), {"a": value, "zz": "t"}, [("k", value), ("l", 0.5)])
     yield from ({"rows": [value, value], "counts": [0.5, 1.5]}, Partly(value))
 
 
@@ -226,48 +229,41 @@ def keyed(value):
     yield from ({(value, "s"): 1, "zz": "t"}, {"zz": {value: {"t": 1.5}}}, Counter({value: 2, "zz": 1}))
 
 
-LINES = [f"{place}, {type(line[0]).__name__}" for place, line in enumerate(OUTPUTS)]  # texts of sets vary
+PLACES = [(around, line) for line in OUTPUTS] + [(keyed, line) for line in KEYS]
 
 
-@pytest.mark.parametrize("line", OUTPUTS, ids=LINES)
-def test_equal_outputs_are_read_alike(line):
+@pytest.mark.parametrize(
+    ("places", "line"), PLACES, ids=[f"{places.__name__}, {type(line[0]).__name__}" for places, line in PLACES]
+)
+def test_equal_outputs_keys_and_members_are_read_alike(places, line):
     for other in line[1:]:
-        assert_alike(line[0], other)
-        for one, two in zip(around(line[0]), around(other), strict=True):
+        for one, two in zip(places(line[0]), places(other), strict=True):
             assert_alike(one, two)
 
 
-@pytest.mark.parametrize("line", KEYS, ids=LINES[: len(KEYS)])
-def test_equal_keys_and_members_are_read_alike(line):
-    for other in line[1:]:
-        for one, two in zip(keyed(line[0]), keyed(other), strict=True):
-            assert_alike(one, two)
-
-
-PAIRS = st.sampled_from(KEYS).flatmap(lambda line: st.tuples(st.sampled_from(line), st.sampled_from(line)))
-FIXED = st.sampled_from([0.25, 3, "t", None]).map(lambda value: (value, value))
-
-
-def _nested(pairs):
-    def of(*parts, make):
-        return tuple(make([part[side] for part in parts]) for side in (0, 1))
-
-    return st.one_of(
-        st.lists(pairs, max_size=3).map(lambda parts: of(*parts, make=list)),
-        st.lists(pairs, max_size=3).map(lambda parts: of(*parts, make=tuple)),
-        st.tuples(PAIRS, pairs, pairs).map(lambda parts: of(*parts, make=lambda p: {p[0]: p[1], "zz": p[2]})),
-        st.tuples(PAIRS, FIXED).map(lambda parts: of(*parts, make=frozenset)),
-        st.tuples(pairs, pairs).map(lambda parts: of(*parts, make=lambda p: Pair(*p))),
-    )
+EQUAL = {id(value): line[place - 1] for line in KEYS for place, value in enumerate(line)}
+VALUES = st.sampled_from([0.25, 3, "t", None, *itertools.chain.from_iterable(KEYS)])
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
-@given(st.recursive(PAIRS | FIXED, _nested, max_leaves=6))
-def test_nested_equal_outputs_are_read_alike(pair):
-    assert_alike(*pair)
+@given(st.recursive(VALUES, lambda parts: nested(parts) | st.dictionaries(VALUES, parts, max_size=3), max_leaves=6))
+def test_nested_equal_outputs_are_read_alike(output):
+    assert_alike(output, twin(output, lambda value: EQUAL.get(id(value), value)))
 
 
+FRAME = pd.DataFrame({"a": [1.5]})
 DIFFERENT = [
+    ({"a": np.array([1.5, 2.0])}, {"a[0]": 1.5, "a[1]": 2.0}),
+    ({"a": 1.5}, FRAME),
+    (FRAME.set_axis(["alice"]), FRAME.set_axis(["bob"])),
+    (FRAME, pd.concat([FRAME, FRAME], ignore_index=True)),
+    (pd.DataFrame({"a": [(1, 2)]}), pd.DataFrame({"a": [1, 2]})),
+    (pd.DataFrame({"a": [1.5, 1, 2]}).nlargest(1, "a"), pd.DataFrame({"a": [1, 2, 1.5]}).nlargest(1, "a")),
+    (pd.Series([1.5, 2], name="user0"), pd.Series([1.5, 2], name="user1")),
+    (pd.Series({1: 1.5}), pd.Series({"1": 1.5})),
+    (pd.Series([1.5, 2], index=["a", "a"]), pd.Series({"a": 1.5, "a (2)": 2})),
+    (np.array([(1.5,)], dtype=[("a", "f8")]), np.array([(1.5,)], dtype=[("b", "f8")])),
+    (Partly("ValueError"), Raised("ValueError")),
     (np.datetime64(5, "ns"), 5),
     (np.timedelta64(5, "ns"), 5),
     (np.datetime64("NaT", "s"), None),
@@ -286,6 +282,8 @@ DIFFERENT = [
 @pytest.mark.parametrize(("one", "other"), DIFFERENT, ids=lambda value: type(value).__name__)
 def test_different_outputs_stay_apart(one, other):
     for a, b in ((one, other), ({"a": one}, {"a": other}), ([one, "t"], [other, "t"])):
-        for read_a, read_b in of_both(a, b):
-            keys = [list(map(outcome_key, outcome_list(part))) for part in (read_a, read_b)]
-            assert keys[0] != keys[1]
+        for form in (None, form_of([a]), form_of([b])):
+            for blocks in ([[a], [b]], [[a, b]]):
+                read = [outcome_list(as_outputs(block, len(block), "m", form)) for block in blocks]
+                one_key, other_key = map(outcome_key, itertools.chain(*read))
+                assert one_key != other_key

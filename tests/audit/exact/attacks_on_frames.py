@@ -1,4 +1,4 @@
-"""Programs whose state hides where a merge may not look: each would be wrong if two executions merged too early.
+"""Programs whose frames hide state where a merge may not look: each would be wrong if two executions merged too early.
 
 Every program is a function of a dataset and a generator with `integers` and `random`, with few coins.
 """
@@ -6,71 +6,85 @@ Every program is a function of a dataset and a generator with `integers` and `ra
 import contextlib
 import functools
 import itertools
+from types import FunctionType
 
 import numpy as np
-
-LOG = []
-COUNT = 0
-TABLE = {"n": 0}
-ARRAY = np.zeros(3)
 
 
 def coin(rng):
     return int(rng.integers(2))
 
 
-def operand_stack(x, rng):
-    return 10 * coin(rng) + coin(rng)
+def programs_of(names):
+    """Return the functions of a dataset and a generator among the names of a module."""
+    functions = {name: each for name, each in names.items() if isinstance(each, FunctionType)}
+    return {name: each for name, each in functions.items() if each.__code__.co_varnames[:2] == ("x", "rng")}
 
 
-def operand_stack_deep(x, rng):
-    return (coin(rng), (coin(rng), coin(rng) + 2 * coin(rng)), coin(rng))
+def listed(*args, **named):
+    return args, tuple(named.items())
 
 
-def operand_stack_call(x, rng):
-    def f(a, b, c):
-        return a + 2 * b + 4 * c
+OF_EXPRESSIONS = {
+    "operand stack": lambda x, rng: 10 * coin(rng) + coin(rng),
+    "deep operand stack": lambda x, rng: (coin(rng), (coin(rng), coin(rng) + 2 * coin(rng)), coin(rng)),
+    "arguments": lambda x, rng: listed(coin(rng), coin(rng), c=coin(rng)),
+    "starred arguments": lambda x, rng: listed(*[coin(rng), coin(rng)], **{"k": coin(rng)}, z=coin(rng)),
+    "text": lambda x, rng: f"{coin(rng)}-{coin(rng)}-{coin(rng):>3}",
+    "chained comparison": lambda x, rng: int(rng.integers(3)) < int(rng.integers(3)) < int(rng.integers(4)),
+    "ternary": lambda x, rng: [1, 2 if coin(rng) else 3, 4 if coin(rng) else 5, coin(rng)][int(rng.integers(4))],
+    "short circuit": lambda x, rng: (coin(rng) and 2 * coin(rng)) or (coin(rng) or 7 * coin(rng)),
+    "walrus": lambda x, rng: (a := coin(rng)) * 2 + (b := coin(rng)) + a * b * coin(rng),
+    "comprehension": lambda x, rng: sum([(2**place) * coin(rng) for place in range(4)]),
+    "nested comprehension": lambda x, rng: tuple(tuple(coin(rng) for _ in range(2)) for _ in range(2)),
+    "dict comprehension": lambda x, rng: str({key: coin(rng) for key in "abc" if coin(rng)}),
+    "set comprehension": lambda x, rng: len({int(rng.integers(4)) for _ in range(3)}),
+    "generator as argument": lambda x, rng: sum(3**place * coin(rng) for place in range(3)),
+    "any and all": lambda x, rng: (any(coin(rng) for _ in range(3)), all(coin(rng) for _ in range(3))),
+    "max": lambda x, rng: max(int(rng.integers(4)) for _ in range(3)),
+    "sorted": lambda x, rng: tuple(sorted(range(3), key=lambda _: int(rng.integers(3)))),
+    "map": lambda x, rng: tuple(map(lambda scale: scale * coin(rng), (1, 2, 4))),  # noqa: C417
+    "reduce": lambda x, rng: functools.reduce(lambda total, value: 2 * total + value * coin(rng), [1, 1, 1], 1),
+    "join": lambda x, rng: "".join("ab"[coin(rng)] for _ in range(3)),
+    "filter": lambda x, rng: tuple(filter(lambda _: coin(rng), range(4))),
+    "array": lambda x, rng: tuple(np.array([coin(rng) for _ in range(3)]).cumsum().tolist()),
+    "uniform numbers": lambda x, rng: tuple([rng.random() < p for p in (0.25, 0.5)]),
+    "uniform number and dataset": lambda x, rng: x if rng.random() < 0.6 else 1 - x,
+}
 
-    return f(coin(rng), coin(rng), c=coin(rng))
+
+def over(values):
+    """Return a program that draws while an iterator waits on its stack."""
+
+    def program(x, rng):
+        total = 0
+        for value in values():
+            total += coin(rng) * (value if isinstance(value, int) else sum(value))
+        return total
+
+    return program
 
 
-def operand_stack_star(x, rng):
-    def f(*a, **k):
-        return (a, tuple(k.items()))
-
-    return f(*[coin(rng), coin(rng)], **{"k": coin(rng)}, z=coin(rng))
-
-
-def f_string(x, rng):
-    return f"{coin(rng)}-{coin(rng)}-{coin(rng):>3}"
-
-
-def chained_comparison(x, rng):
-    return int(rng.integers(3)) < int(rng.integers(3)) < int(rng.integers(4))
+OVER_ITERATORS = {
+    "list": lambda: [1, 2, 4, 8],
+    "reversed list": lambda: reversed([1, 2, 4]),
+    "set": lambda: {1, 2, 4},
+    "dictionary": lambda: {1: 0, 2: 0, 4: 0},
+    "range": lambda: range(1, 4),
+    "enumerated": lambda: enumerate([1, 2, 3]),
+    "zip": lambda: zip([1, 2, 3], itertools.count(5)),
+    "product": lambda: itertools.product((1, 2), (10, 20)),
+}
 
 
-def subscript_chain(x, rng):
-    rows = [[0, 1], [2, 3]]
+def subscripts(x, rng):
+    rows, total = [[0, 1], [2, 3]], [0, 0]
     rows[coin(rng)][coin(rng)] = 5 + coin(rng)
-    return str(rows)
-
-
-def augmented(x, rng):
-    total = [0, 0]
     total[coin(rng)] += 1 + coin(rng)
-    total[coin(rng)] += 1 + coin(rng)
-    return tuple(total)
+    return str(rows), tuple(total)
 
 
-def for_iterator(x, rng):
-    found = 0
-    for value in [1, 2, 4, 8]:
-        if coin(rng):
-            found += value
-    return found
-
-
-def for_over_changing_list(x, rng):
+def changing_list(x, rng):
     items = [0, 1]
     for value in items:
         if coin(rng) and len(items) < 6:
@@ -78,9 +92,20 @@ def for_over_changing_list(x, rng):
     return len(items), items[-1]
 
 
+def changing_dictionary(x, rng):
+    held, out = {1: 0, 2: 0, 3: 0}, []
+    for key in held:
+        if coin(rng) and key < 3:
+            held.pop(key)
+            held[key] = 1
+        out.append(key)
+        if len(out) > 5:
+            break
+    return tuple(out)
+
+
 def iterator_by_hand(x, rng):
-    values = iter([1, 2, 3, 4, 5])
-    total = 0
+    values, total = iter([1, 2, 3, 4, 5]), 0
     for value in values:
         if coin(rng):
             next(values, None)
@@ -88,109 +113,95 @@ def iterator_by_hand(x, rng):
     return total
 
 
-def enumerate_zip(x, rng):
+def dead_then_used(x, rng):
+    for turn in range(3):
+        if turn == 2:
+            return kept  # noqa: F821
+        kept = coin(rng)  # noqa: F841
+        coin(rng)
+
+
+def deleted_local(x, rng):
+    value = 3
+    if coin(rng):
+        del value
+    coin(rng)
+    try:
+        return value
+    except UnboundLocalError:
+        return None
+
+
+def rejection_with_count(x, rng):
+    for tries in range(4):
+        a = int(rng.integers(3))
+        if a < 2:
+            return a, tries
+    return -1, tries
+
+
+def uniform_twice(x, rng):
+    found = 0
+    for p in (0.3, 0.7, 0.5):
+        found = 2 * found + (rng.random() < p)
+    return int(found)
+
+
+def star_unpacking(x, rng):
+    first, *rest = [coin(rng), coin(rng), coin(rng)]
+    coin(rng)
+    return first * 4 + sum(rest)
+
+
+def match_statement(x, rng):
+    match (coin(rng), coin(rng)):
+        case (0, b):
+            return b + 2 * coin(rng)
+        case (a, 1) if coin(rng):
+            return 5 + a
+        case _:
+            return 9
+
+
+# Generators.
+
+
+def running_total(rng):
     total = 0
-    for place, (a, b) in enumerate(zip([1, 2, 3], itertools.count(5))):
-        total += coin(rng) * (place + a * b)
-    return total
+    while True:
+        total += coin(rng)
+        yield total
 
 
-def comprehension(x, rng):
-    return sum([(2**place) * coin(rng) for place in range(4)])
+def until_destroyed(log):
+    try:
+        yield 1
+        yield 2
+    finally:
+        log.append(len(log))
 
 
-def nested_comprehension(x, rng):
-    return tuple(tuple(coin(rng) for _ in range(2)) for _ in range(2))
-
-
-def dict_comprehension(x, rng):
-    return str({key: coin(rng) for key in "abc" if coin(rng)})
-
-
-def set_comprehension(x, rng):
-    return len({int(rng.integers(4)) for _ in range(3)})
-
-
-def generator_argument(x, rng):
-    return sum(3**place * coin(rng) for place in range(3))
-
-
-def any_all(x, rng):
-    return any(coin(rng) for _ in range(3)), all(coin(rng) for _ in range(3))
-
-
-def max_of_draws(x, rng):
-    return max(int(rng.integers(4)) for _ in range(3))
-
-
-def sorted_by_draws(x, rng):
-    return tuple(sorted(range(3), key=lambda _: int(rng.integers(3))))
-
-
-def map_draws(x, rng):
-    return tuple(map(lambda scale: scale * coin(rng), (1, 2, 4)))  # noqa: C417
-
-
-def reduce_draws(x, rng):
-    return functools.reduce(lambda total, value: 2 * total + value * coin(rng), [1, 1, 1], 1)
-
-
-def join_draws(x, rng):
-    return "".join("ab"[coin(rng)] for _ in range(3))
-
-
-def filter_draws(x, rng):
-    return tuple(filter(lambda _: coin(rng), range(4)))
-
-
-def array_of_draws(x, rng):
-    return tuple(np.array([coin(rng) for _ in range(3)]).cumsum().tolist())
-
-
-def generator_two(x, rng):
-    def g():
-        while True:
-            yield coin(rng)
-
-    draws = g()
-    return 10 * next(draws) + next(draws)
+def started_or_not(log, rng):
+    """Return a generator whose end shows in the log only if it was started."""
+    held = until_destroyed(log)
+    if coin(rng):
+        next(held)
+    return held
 
 
 def generator_state(x, rng):
-    def g():
-        total = 0
-        while True:
-            total += coin(rng)
-            yield total
-
-    a, b = g(), g()
+    a, b = running_total(rng), running_total(rng)
     return next(a), next(b), next(a), next(a), next(b)
 
 
 def generator_for(x, rng):
-    def g(n):
-        for _ in range(n):
-            yield coin(rng)
-
     total = 0
-    for place, value in enumerate(g(3)):
+    for place, value in enumerate(itertools.islice(running_total(rng), 3)):
         total += value * (place + 1) + coin(rng)
     return total
 
 
 def generator_send(x, rng):
-    def g():
-        total = 0
-        while True:
-            got = yield total
-            total = total * 2 + got + coin(rng)
-
-    running = g()
-    next(running)
-    return [running.send(coin(rng)) for _ in range(3)][-1]
-
-
-def yield_from(x, rng):
     def inner():
         got = yield coin(rng)
         return got + coin(rng)
@@ -201,45 +212,7 @@ def yield_from(x, rng):
         yield a * 10 + b
 
     running = outer()
-    found = [next(running), running.send(coin(rng)), running.send(coin(rng))]
-    return tuple(found)
-
-
-def generator_finally(x, rng):
-    seen = []
-
-    def g(start):
-        try:
-            yield start
-            yield start + 1
-        finally:
-            seen.append(start)
-
-    held = g(1)
-    if coin(rng):
-        next(held)
-    coin(rng)
-    held = None
-    return tuple(seen)
-
-
-def generator_in_dead_local(x, rng):
-    log = []
-
-    def g():
-        try:
-            yield 1
-        finally:
-            log.append(len(log))
-
-    def inner():
-        held = [g()]
-        if coin(rng):
-            next(held[0])
-        return coin(rng)
-
-    value = inner()
-    return value, tuple(log)
+    return next(running), running.send(coin(rng)), running.send(coin(rng))
 
 
 def generator_expression_held(x, rng):
@@ -249,12 +222,84 @@ def generator_expression_held(x, rng):
     return first, middle, tuple(draws)
 
 
-def mutated_by_callee(x, rng):
+def exception_in_generator(x, rng):
+    def g():
+        try:
+            yield coin(rng)
+        except ValueError as error:
+            yield error.args[0] + 2 * coin(rng)
+
+    running = g()
+    first = next(running)
+    return first, running.throw(ValueError(coin(rng) * 7))
+
+
+def async_driven(x, rng):
+    async def step():
+        return coin(rng) + 2 * coin(rng)
+
+    running = step()
+    try:
+        running.send(None)
+    except StopIteration as stop:
+        return stop.value
+
+
+def destroyed_in_a_local(x, rng):
+    log = []
+    held = started_or_not(log, rng)
+    coin(rng)
+    held = None  # noqa: F841
+    return tuple(log)
+
+
+def destroyed_in_a_dead_local(x, rng):
+    log = []
+
+    def inner():
+        held = {"q": [started_or_not(log, rng)]}  # noqa: F841
+        for _ in range(2):
+            coin(rng)
+        return len(log)
+
+    return inner(), tuple(log)
+
+
+def destroyed_with_its_arguments(x, rng):
+    log = []
+
+    def inner(a):
+        del a
+        return coin(rng)
+
+    return inner(*(started_or_not(log, rng),)), tuple(log)
+
+
+def destroyed_with_a_traceback(x, rng):
+    log = []
+
+    def fail():
+        held = started_or_not(log, rng)  # noqa: F841
+        raise ValueError
+
+    try:
+        fail()
+    except ValueError as error:
+        held = error
+    coin(rng)
+    n = len(log)
+    held = None  # noqa: F841
+    return n, tuple(log)
+
+
+# Objects that only a stack, a cell or a frame above holds.
+
+
+def changed_by_callee(x, rng):
     held = [0]
 
     def change(target):
-        if coin(rng):
-            target[0] += 1
+        target[0] += coin(rng)
         return coin(rng)
 
     return [held, change(held), change(held)][0][0], held[0]
@@ -270,7 +315,19 @@ def only_on_callers_stack(x, rng):
     return ([], 5)[0] + [change([])], [make := [], change(make), coin(rng)][1], tuple(make)
 
 
-def object_on_stack_below_c(x, rng):
+def only_in_arguments(x, rng):
+    items = []
+
+    def grow(*parts):
+        parts[0].append(coin(rng))
+        del parts
+        coin(rng)
+        return len(items)
+
+    return grow(items, items), tuple(items)
+
+
+def below_c(x, rng):
     held = []
 
     def step(value):
@@ -281,66 +338,10 @@ def object_on_stack_below_c(x, rng):
     return tuple(map(step, [1, 2])), tuple(held)
 
 
-def counter_in_object(x, rng):
-    class Counter:
-        def __init__(self):
-            self.n = 0
-
-        def step(self):
-            self.n += coin(rng)
-            return coin(rng)
-
-    counter = Counter()
-    return counter.step() + counter.step(), counter.n
-
-
-def counter_in_class(x, rng):
-    class Counter:
-        n = 0
-
-    for _ in range(3):
-        Counter.n += coin(rng)
-    return Counter.n
-
-
-def counter_in_slots(x, rng):
-    class Slotted:
-        __slots__ = ("a", "b")
-
-    held = Slotted()
-    held.a = coin(rng)
-    if coin(rng):
-        held.b = 7
-    coin(rng)
-    return held.a, getattr(held, "b", None)
-
-
-def counter_global(x, rng):
-    global COUNT
-    for _ in range(3):
-        COUNT += coin(rng)
-    return COUNT
-
-
-def counter_global_list(x, rng):
-    LOG.append(coin(rng))
-    coin(rng)
-    LOG.append(coin(rng))
-    return tuple(LOG)
-
-
-def counter_global_dict(x, rng):
-    TABLE["n"] += coin(rng)
-    coin(rng)
-    TABLE["m"] = coin(rng)
-    return tuple(TABLE.items())
-
-
-def counter_global_array(x, rng):
-    ARRAY[coin(rng)] += 1
-    coin(rng)
-    ARRAY[1:][coin(rng)] += 2
-    return tuple(ARRAY.tolist())
+def sort_in_place(x, rng):
+    held, order = [3, 1, 2], []
+    held.sort(key=lambda value: (order.append(value), coin(rng))[1])
+    return tuple(held), len(order)
 
 
 def closure_cell(x, rng):
@@ -355,28 +356,13 @@ def closure_cell(x, rng):
 
 
 def closures_made(x, rng):
-    made = []
+    made, late = [], []
     for _ in range(2):
         value = coin(rng)
         made.append(lambda value=value: value * 3)
+        late.append(lambda: value)  # noqa: B023
     coin(rng)
-    return sum(each() for each in made)
-
-
-def closures_late(x, rng):
-    made = []
-    for value in range(2):
-        value = value + coin(rng)
-        made.append(lambda: value)  # noqa: B023
-    coin(rng)
-    return tuple(each() for each in made)
-
-
-def mutable_default(x, rng, held=[]):  # noqa: B006
-    held.append(coin(rng))
-    coin(rng)
-    held.append(coin(rng))
-    return tuple(held)
+    return sum(each() for each in made), tuple(each() for each in late)
 
 
 def function_attribute(x, rng):
@@ -387,24 +373,6 @@ def function_attribute(x, rng):
     f.n = 0
     f(), coin(rng), f()
     return f.n
-
-
-def own_attribute(x, rng):
-    own_attribute.n = getattr(own_attribute, "n", 0) + coin(rng)
-    coin(rng)
-    return own_attribute.n
-
-
-@functools.cache
-def cached_square(value):
-    return value * value
-
-
-def cache_of_functions(x, rng):
-    total = 0
-    for _ in range(2):
-        total += cached_square(coin(rng) + 1)
-    return total, cached_square.cache_info().currsize
 
 
 def cache_local(x, rng):
@@ -424,6 +392,14 @@ def cache_draws(x, rng):
         return memo[key]
 
     return f(1), f(coin(rng)), f(1), f(2)
+
+
+def kind_of_a_comparison(x, rng):
+    p = 0.5 if coin(rng) else np.float64(0.5)
+    return str(type(rng.random() < p).__name__)
+
+
+# Exceptions and contexts.
 
 
 def try_finally(x, rng):
@@ -506,18 +482,6 @@ def return_in_finally(x, rng):
     return f(), f()
 
 
-def exception_in_generator(x, rng):
-    def g():
-        try:
-            yield coin(rng)
-        except ValueError as error:
-            yield error.args[0] + 2 * coin(rng)
-
-    running = g()
-    first = next(running)
-    return first, running.throw(ValueError(coin(rng) * 7))
-
-
 def suppressed(x, rng):
     found = []
     with contextlib.suppress(ValueError):
@@ -561,6 +525,9 @@ def context_class(x, rng):
     return value, held.first, held.last
 
 
+# Recursion.
+
+
 def recursion(x, rng):
     def f(n):
         return 0 if n == 0 else coin(rng) + 2 * f(n - 1)
@@ -570,10 +537,7 @@ def recursion(x, rng):
 
 def recursion_after(x, rng):
     def f(n):
-        if n == 0:
-            return 0
-        below = f(n - 1)
-        return below * 2 + coin(rng)
+        return 0 if n == 0 else f(n - 1) * 2 + coin(rng)
 
     return f(4)
 
@@ -597,131 +561,8 @@ def mutual_recursion(x, rng):
     return even(4)
 
 
-def hidden_gen_star(x, rng):
-    log = []
-
-    def g():
-        try:
-            yield 1
-        finally:
-            log.append(1)
-
-    def make():
-        q = g()
-        if coin(rng):
-            next(q)
-        return q
-
-    def f(a):
-        del a
-        v = coin(rng)
-        return v
-
-    v = f(*(make(),))
-    return v, tuple(log)
-
-
-def hidden_traceback2(x, rng):
-    log = []
-
-    def g():
-        try:
-            yield 1
-        finally:
-            log.append(1)
-
-    def fail():
-        q = g()
-        if coin(rng):
-            next(q)
-        raise ValueError
-
-    try:
-        fail()
-    except ValueError as e:
-        held = e
-    coin(rng)
-    n = len(log)
-    held = None  # noqa: F841
-    return n, tuple(log)
-
-
-def hidden_errstate(x, rng):
-    np.seterr(divide="raise" if coin(rng) else "ignore")
-    coin(rng)
-    try:
-        return str(np.float64(1) / np.float64(0))
-    finally:
-        np.seterr(divide="warn")
-
-
-def hidden_meta(x, rng):
-    class M(type):
-        n = 0
-
-        def get(cls):
-            return M.n
-
-    class C(metaclass=M):
-        pass
-
-    if coin(rng):
-        M.n = 5
-    coin(rng)
-    return C.get()
-
-
-def hidden_dict_iter(x, rng):
-    d = {1: 0, 2: 0, 3: 0}
-    out = []
-    for k in d:
-        if coin(rng) and k < 3:
-            d.pop(k)
-            d[k] = 1
-        out.append(k)
-        if len(out) > 5:
-            break
-    return tuple(out)
-
-
-def hidden_kind(x, rng):
-    p = 0.5 if coin(rng) else np.float64(0.5)
-    return str(type(rng.random() < p).__name__)
-
-
-def hidden_tuple_identity(x, rng):
-    a = (1, [2])
-    b = (1, [2])
-    c = a if coin(rng) else b
-    del b
-    coin(rng)
-    c[1].append(1)
-    return len(a[1])
-
-
-def hidden_dead_gen_list(x, rng):
-    log = []
-
-    def g():
-        try:
-            yield
-        finally:
-            log.append(1)
-
-    def f():
-        d = {"q": g()}
-        if coin(rng):
-            next(d["q"])
-        for _ in range(2):
-            coin(rng)
-        return len(log)
-
-    n = f()
-    return n, len(log)
-
-
-PROGRAMS = [
-    value for name, value in list(globals().items())
-    if callable(value) and getattr(value, "__module__", "") == __name__ and not isinstance(value, type)
-    and name not in ("coin", "cached_square", "n_paths_bounded")
-]  # fmt: skip
+PROGRAMS = {
+    **OF_EXPRESSIONS,
+    **{f"over a {name}": over(values) for name, values in OVER_ITERATORS.items()},
+    **programs_of(globals()),
+}

@@ -1,226 +1,272 @@
 """Programs whose objects hide where a merge may not look."""
 
-# ruff: noqa: B007, C416, F821, F841
-
 import collections
 import copy
 import functools
 import itertools
 import operator
+import types
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from .attacks_on_frames import coin
+from .attacks_on_frames import coin, programs_of
+
+Point = collections.namedtuple("Point", "a b")
 
 
-def keeping(name, drawn, shown):
-    """A program that keeps an object made of draws in a local variable over another draw, and shows it."""
+@dataclass
+class Node:
+    n: int = 0
+    next: object = None
+    items: list = field(default_factory=list)
+
+    def shown(self):
+        return self.n
+
+
+class Slotted:
+    __slots__ = ("a", "b")
+
+
+class Stack(list):
+    pass
+
+
+def either(rng, one, other):
+    return one if coin(rng) else other
+
+
+def linked(rng):
+    a, b = Node(1), Node(2)
+    a.next = either(rng, a, b)
+    return a
+
+
+def slotted(rng):
+    held = Slotted()
+    held.a = coin(rng)
+    if coin(rng):
+        held.b = 7
+    return held
+
+
+def started(iterator, rng):
+    """Return an iterator, perhaps after its first value."""
+    if coin(rng):
+        next(iterator)
+    return iterator
+
+
+def grown(held):
+    """Return whether what the second holds shows in the first."""
+    held[1].append(1)
+    return len(held[0])
+
+
+def by_is(held):
+    """Return whether both are one object."""
+    return held[1] is held[0]
+
+
+def added(held):
+    """The same of arrays."""
+    held[1][...] += 1
+    return tuple(held[0].tolist())
+
+
+def called(held):
+    """Return what a call of the second does to the first of some lists."""
+    held[1](1)
+    return len(held[0][0])
+
+
+def keeping(drawn, shown):
+    """Return a program that keeps an object made of draws in a local variable over another draw, and shows it."""
 
     def program(x, rng):
         value = drawn(rng)
         coin(rng)
         return shown(value)
 
-    program.__name__ = name
     return program
 
 
-KEEPING = [
-    keeping("negative zero", lambda rng: 0.0 if coin(rng) else -0.0, str),
-    keeping("bool or int", lambda rng: True if coin(rng) else 1, str),
-    keeping("int or float", lambda rng: 1 if coin(rng) else 1.0, str),
-    keeping("int32 or int64", lambda rng: np.int32(1) if coin(rng) else np.int64(1), lambda value: str(value.dtype)),
-    keeping("bytes or text", lambda rng: "a" if coin(rng) else b"a", lambda value: type(value).__name__),
-    keeping("big number", lambda rng: 10**20 + coin(rng), lambda value: value % 7),
-    keeping("complex", lambda rng: complex(coin(rng), coin(rng)), str),
-    keeping("slice", lambda rng: slice(coin(rng), None, 1 + coin(rng)), lambda value: (0, 1, 2, 3)[value]),
-    keeping("range", lambda rng: range(coin(rng), 4, 1 + coin(rng)), tuple),
-    keeping("getter", lambda rng: operator.itemgetter(coin(rng)), lambda value: value([5, 6])),
-    keeping("class", lambda rng: type("Made", (), {"n": coin(rng)}), lambda value: value().n),
-]
+KEPT = {
+    # numbers and texts
+    "negative zero": (lambda rng: either(rng, 0.0, -0.0), str),
+    "bool or int": (lambda rng: either(rng, True, 1), str),
+    "int or float": (lambda rng: either(rng, 1, 1.0), str),
+    "int32 or int64": (lambda rng: either(rng, np.int32(1), np.int64(1)), lambda held: str(held.dtype)),
+    "bytes or text": (lambda rng: either(rng, "a", b"a"), lambda held: type(held).__name__),
+    "text": (lambda rng: "ab"[coin(rng)], str),
+    "big number": (lambda rng: 10**20 + coin(rng), lambda held: held % 7),
+    "complex": (lambda rng: complex(coin(rng), coin(rng)), str),
+    "slice": (lambda rng: slice(coin(rng), None, 1 + coin(rng)), lambda held: (0, 1, 2, 3)[held]),
+    "range": (lambda rng: range(coin(rng), 4, 1 + coin(rng)), tuple),
+    # identity
+    "alias or copy": (lambda rng: (a := [0], either(rng, a, [0])), grown),
+    "alias in a dictionary": (lambda rng: {0: (a := [0]), 1: either(rng, a, [0])}, grown),
+    "item of equal tuples": (
+        lambda rng: (a := (1, [2]), either(rng, a, (1, [2]))),
+        lambda held: grown((held[0][1], held[1][1])),
+    ),
+    "alias by is": (lambda rng: (a := [1, 2], either(rng, a, copy.deepcopy(a))), by_is),
+    "number by is": (lambda rng: (a := 5.0 + coin(rng) * 0, either(rng, a, float(str(a)))), by_is),
+    "NaN by identity": (
+        lambda rng: (a := float("nan"), [either(rng, a, float("nan"))]),
+        lambda held: held[0] in held[1],
+    ),
+    "link of nodes": (linked, lambda held: held.next.n),
+    "cyclic lists": (lambda rng: (a := [], a.append(either(rng, a, [])))[0], lambda held: len(held[0])),
+    # arrays
+    "view of an array": (lambda rng: (a := np.zeros(4), either(rng, a[1:3], a[2:4])), added),
+    "array or copy": (lambda rng: (a := np.zeros(2), either(rng, a, a.copy())), added),
+    "view of an array or of a copy": (lambda rng: (a := np.zeros(2), b := a.copy(), either(rng, a, b)[:])[::2], added),
+    # containers
+    "items": (lambda rng: [coin(rng), coin(rng)], sum),
+    "bytearray": (
+        lambda rng: (b := bytearray(b"ab"), b.__setitem__(coin(rng), 99))[0],
+        lambda held: bytes(held).decode(),
+    ),
+    "deque": (
+        lambda rng: collections.deque([coin(rng)], 2 + coin(rng)),
+        lambda held: (held.extend([5, 6]), tuple(held))[1],
+    ),
+    "rotated deque": (lambda rng: (d := collections.deque([1, 2, 3]), d.rotate(coin(rng)))[0], tuple),
+    "order of a dictionary": (lambda rng: dict.fromkeys(either(rng, "ab", "ba")), tuple),
+    "last of a dictionary": (
+        lambda rng: (d := dict.fromkeys("abc", 0), coin(rng) and d.update(a=d.pop("a")))[0],
+        lambda held: held.popitem()[0],
+    ),
+    "order of a set": (lambda rng: set(either(rng, [0, 8], [8, 0])), tuple),
+    "set after a removal": (
+        lambda rng: (s := {0, 8, 16}, s.discard(either(rng, 8, 16)))[0],
+        lambda held: (held.update([8, 16]), tuple(held))[1],
+    ),
+    "set after a pop": (lambda rng: (s := set(range(6)), coin(rng) and s.add(s.pop()))[0], lambda held: held.pop()),
+    "ordered dictionary": (
+        lambda rng: (d := collections.OrderedDict(a=1, b=2), d.move_to_end("a", last=bool(coin(rng))))[0],
+        tuple,
+    ),
+    "default dictionary": (
+        lambda rng: (d := collections.defaultdict(list), d[coin(rng)].append(coin(rng)))[0],
+        lambda held: str(sorted(held.items())),
+    ),
+    "counter": (lambda rng: collections.Counter([coin(rng), coin(rng)]), lambda held: tuple(sorted(held.items()))),
+    # objects
+    "named tuple": (lambda rng: Point(coin(rng), coin(rng)), lambda held: held.a + 2 * held.b),
+    "attributes": (
+        lambda rng: Node(coin(rng), items=[coin(rng)]),
+        lambda held: (held.n, len(held.items), held.items[0]),
+    ),
+    "slots": (slotted, lambda held: (held.a, getattr(held, "b", None))),
+    "list with attributes": (
+        lambda rng: (s := Stack([coin(rng)]), setattr(s, "n", coin(rng)))[0],
+        lambda held: (*held, held.n),
+    ),
+    "class": (lambda rng: type("Made", (), {"n": coin(rng)}), lambda held: held().n),
+    "getter": (lambda rng: operator.itemgetter(coin(rng)), lambda held: held([5, 6])),
+    "bound method": (lambda rng: (a := [[], []], a[coin(rng)].append), called),
+    "partial": (lambda rng: (a := [[], []], functools.partial(a[coin(rng)].append)), called),
+    "argument of a partial": (lambda rng: functools.partial(max, coin(rng)), lambda held: held(0)),
+    "method of an object": (lambda rng: Node(coin(rng)).shown, lambda held: held()),
+    "function of a property": (lambda rng: property([3, 4][coin(rng)].__add__), lambda held: held.fget(1)),
+    "function of a static method": (lambda rng: staticmethod([3, 4][coin(rng)].__add__), lambda held: held(1)),
+    "function of a class method": (lambda rng: classmethod([3, 4][coin(rng)].__add__), lambda held: held.__func__(1)),
+    "default of a keyword": (lambda rng: lambda *, n=coin(rng): n, lambda held: held()),  # noqa: B008
+    "parameter of an alias": (lambda rng: list[either(rng, int, str)], str),
+    "read-only view of a dictionary": (lambda rng: types.MappingProxyType({"n": coin(rng)}), lambda held: held["n"]),
+    # iterators
+    "one iterator or two": (
+        lambda rng: (a := [1, 2], b := iter(a), either(rng, b, iter(a))),
+        lambda held: (next(held[1]), next(held[2])),
+    ),
+    "position in a dictionary": (lambda rng: started(iter({1: 0, 2: 0, 3: 0}), rng), tuple),
+    "position of a chain": (lambda rng: started(itertools.chain([1, 2], [3]), rng), tuple),
+    "position of a cycle": (lambda rng: started(itertools.cycle([1, 2, 3]), rng), next),
+    "position of one of two": (
+        lambda rng: (t := itertools.tee([1, 2, 3]), started(t[0], rng))[0],
+        lambda held: tuple(map(tuple, held)),
+    ),
+}
 
 
-def array_in_place(x, rng):
-    held = np.zeros(2, dtype=int)
-    held[coin(rng)] += 1
-    held[coin(rng)] += 2
-    coin(rng)
-    return tuple(held.tolist())
+# Objects that draw.
 
 
-def array_view(x, rng):
-    held = np.zeros(4, dtype=int)
-    view = held[1:3] if coin(rng) else held[2:4]
-    coin(rng)
-    view += 1 + coin(rng)
-    return tuple(held.tolist())
+class Noisy:
+    """An object that draws in its methods."""
+
+    def __init__(self, rng, n=0):
+        self.rng, self.n = rng, n
+
+    def step(self):
+        self.n += coin(self.rng)
+        return coin(self.rng)
+
+    @property
+    def value(self):
+        return coin(self.rng)
+
+    def __call__(self, scale):
+        self.n += 1
+        return scale * coin(self.rng) + self.n
+
+    def __hash__(self):
+        return coin(self.rng)
+
+    def __eq__(self, other):
+        return bool(coin(self.rng))
+
+    def __lt__(self, other):
+        return bool(coin(self.rng))
+
+    def __bool__(self):
+        return bool(coin(self.rng))
+
+    def __add__(self, other):
+        return Noisy(self.rng, self.n * 2 + coin(self.rng) + other.n)
+
+    def __radd__(self, other):
+        return other * 2 + coin(self.rng)
+
+    def __getitem__(self, place):
+        if place > 2:
+            raise IndexError
+        return coin(self.rng) * (place + 1)
 
 
-def array_view_of_copy(x, rng):
-    held = np.zeros(2, dtype=int)
-    other = held if coin(rng) else held.copy()
-    coin(rng)
-    other[0] = 5
-    return tuple(held.tolist())
+class Draws(Noisy):
+    """An iterator, with any attribute."""
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        self.n += 1
+        if self.n > 2 or coin(self.rng):
+            raise StopIteration
+        return coin(self.rng)
+
+    def __getattr__(self, name):
+        return coin(self.rng)
 
 
-def alias_or_copy(x, rng):
-    a = [0]
-    b = a if coin(rng) else [0]
-    coin(rng)
-    b.append(1)
-    return len(a)
+class Inherited(Noisy):
+    def step(self):
+        return 2 * super().step() + super().step()
 
 
-def alias_in_dict(x, rng):
-    a, b = {}, {}
-    held = {"first": a, "second": a if coin(rng) else b}
-    del a, b
-    coin(rng)
-    held["second"]["k"] = 1
-    return len(held["first"])
+class Number(int):
+    def __new__(cls, rng):
+        return super().__new__(cls, coin(rng) + 2 * coin(rng))
 
 
-def alias_by_is(x, rng):
-    a = [1, 2]
-    other = a if coin(rng) else copy.deepcopy(a)
-    coin(rng)
-    return other is a
-
-
-def number_by_is(x, rng):
-    a = float(5 + coin(rng) * 0)
-    b = a if coin(rng) else float(str(a))
-    coin(rng)
-    return a is b
-
-
-def nan_by_identity(x, rng):
-    a = float("nan")
-    held = [a if coin(rng) else float("nan")]
-    coin(rng)
-    return a in held
-
-
-def deque_state(x, rng):
-    held = collections.deque(maxlen=2 if coin(rng) else 3)
-    for _ in range(3):
-        held.append(coin(rng))
-    return tuple(held)
-
-
-def deque_rotation(x, rng):
-    held = collections.deque([1, 2, 3])
-    held.rotate(coin(rng))
-    coin(rng)
-    held.rotate(coin(rng))
-    return held[0]
-
-
-def dict_order(x, rng):
-    held = {}
-    for key in ["a", "b"] if coin(rng) else ["b", "a"]:
-        held[key] = 1
-    coin(rng)
-    return tuple(held)
-
-
-def dict_last(x, rng):
-    held = dict.fromkeys("abc", 0)
-    if coin(rng):
-        held["a"] = held.pop("a")
-    coin(rng)
-    return held.popitem()[0]
-
-
-def dict_iteration(x, rng):
-    held = {1: 0, 2: 0, 3: 0}
-    total = 0
-    for key in held:
-        held[key] = coin(rng)
-        total += key * held[key]
-    return total
-
-
-def set_order(x, rng):
-    held = set()
-    for value in [0, 8] if coin(rng) else [8, 0]:
-        held.add(value)
-    coin(rng)
-    return tuple(held)
-
-
-def set_after_removal(x, rng):
-    held = {0, 8, 16}
-    held.discard(8 if coin(rng) else 16)
-    coin(rng)
-    held.add(8)
-    held.add(16)
-    return tuple(held)
-
-
-def set_pop(x, rng):
-    held = set(range(6))
-    if coin(rng):
-        held.add(held.pop())
-    coin(rng)
-    return held.pop()
-
-
-def set_iteration(x, rng):
-    total = 0
-    for value in {1, 2, 4}:
-        total += value * coin(rng)
-    return total
-
-
-def deleted_local(x, rng):
-    value = 3
-    if coin(rng):
-        del value
-    coin(rng)
-    try:
-        return value
-    except UnboundLocalError:
-        return None
-
-
-def rebound_local(x, rng):
-    value = coin(rng)
-    value = value if coin(rng) else 1 - value
-    return value + 2 * coin(rng)
-
-
-def dead_then_used(x, rng):
-    for turn in range(3):
-        if turn == 2:
-            return kept
-        kept = coin(rng)
-        coin(rng)
-
-
-def init_draws(x, rng):
-    class Noise:
-        def __init__(self):
-            self.a = coin(rng)
-            self.b = coin(rng)
-
-    one, two = Noise(), Noise()
-    return one.a, one.b, two.a, two.b
-
-
-def init_deletes_self(x, rng):
-    made = []
-
-    class Noise:
-        def __init__(self):
-            self.a = coin(rng)
-            made.append(0)
-            del self
-            coin(rng)
-
-    return Noise().a, Noise().a
+class Made:
+    def __init__(self, rng):
+        self.a = coin(rng)
+        self.b = coin(rng)
 
 
 class WithoutSelf:
@@ -231,172 +277,33 @@ class WithoutSelf:
         coin(rng)
 
 
-def init_needs_no_self(x, rng):
-    return WithoutSelf(rng).a, WithoutSelf(rng).a
+class DeletesSelf:
+    def __init__(self, rng):
+        self.a = coin(rng)
+        del self
+        coin(rng)
 
 
-def new_draws(x, rng):
-    class Number(int):
-        def __new__(cls):
-            return super().__new__(cls, coin(rng) + 2 * coin(rng))
-
-    return int(Number()) + 4 * int(Number())
-
-
-def hash_draws(x, rng):
-    class Key:
-        def __hash__(self):
-            return coin(rng)
-
-        def __eq__(self, other):
-            return bool(coin(rng))
-
-    return len({Key(), Key(), Key()})
-
-
-def eq_draws(x, rng):
-    class Item:
-        def __init__(self, n):
-            self.n = n
-
-        def __eq__(self, other):
-            return bool(coin(rng))
-
-        __hash__ = None
-
-    held = [Item(0), Item(1), Item(2)]
-    target = Item(5)
-    return held.index(target) if target in held else -1
-
-
-def lt_draws(x, rng):
-    class Item:
-        def __init__(self, n):
-            self.n = n
-
-        def __lt__(self, other):
-            return bool(coin(rng))
-
-    return tuple(each.n for each in sorted([Item(0), Item(1), Item(2)]))
-
-
-def add_draws(x, rng):
-    class Item:
-        def __init__(self, n):
-            self.n = n
-
-        def __add__(self, other):
-            return Item(self.n * 2 + coin(rng) + other.n)
-
-    return (Item(0) + Item(1) + Item(2)).n
-
-
-def radd_draws(x, rng):
-    class Item:
-        def __radd__(self, other):
-            return other * 2 + coin(rng)
-
-        __add__ = __radd__
-
-    return 1 + Item() + 0
-
-
-def getitem_draws(x, rng):
-    class Rows:
-        def __getitem__(self, place):
-            if place > 3:
-                raise IndexError
-            return coin(rng) * (place + 1)
-
-    return sum(Rows()), tuple(Rows())
-
-
-def property_draws(x, rng):
-    class Noisy:
-        @property
-        def value(self):
-            return coin(rng)
-
-    held = Noisy()
-    return 4 * held.value + 2 * held.value + held.value
-
-
-def getattr_draws(x, rng):
-    class Noisy:
-        def __getattr__(self, name):
-            return coin(rng)
-
-    held = Noisy()
-    return held.a + 2 * held.b
-
-
-def call_draws(x, rng):
-    class Noisy:
-        def __init__(self):
-            self.n = 0
-
-        def __call__(self, scale):
-            self.n += 1
-            return scale * coin(rng) + self.n
-
-    held = Noisy()
-    return held(1) + 10 * held(2)
-
-
-def iter_next_draws(x, rng):
-    class Draws:
-        def __init__(self):
-            self.n = 0
-
-        def __iter__(self):
-            return self
-
-        def __next__(self):
-            self.n += 1
-            if self.n > 4 or coin(rng):
-                raise StopIteration
-            return coin(rng)
-
-    return tuple(value * 2 for value in Draws()), [value for value in Draws()][-1:] == [1]
-
-
-def bool_draws(x, rng):
-    class Flag:
-        def __bool__(self):
-            return bool(coin(rng))
-
-    flag = Flag()
-    return [1 if flag else 2, 3 if flag and flag else 4, 5 if not flag else 6][coin(rng)]
-
-
-def del_draws(x, rng):
-    log = []
-
-    class Item:
-        def __del__(self):
-            log.append(len(log))
-
-    held = [Item()]
-    if coin(rng):
-        held.clear()
-    coin(rng)
-    found = len(log)
-    held.clear()
-    return found
-
-
-def partial_draws(x, rng):
-    f = functools.partial(lambda a, b: a * coin(rng) + b, 3)
-    return f(1) + 10 * f(coin(rng))
-
-
-def partial_state(x, rng):
-    held = []
-    f = functools.partial(held.append)
-    f(coin(rng))
-    coin(rng)
-    f(coin(rng))
-    return tuple(held)
+OF_METHODS = {
+    "step": lambda x, rng: (a := Noisy(rng), a.step() + a.step(), a.n)[1:],
+    "property": lambda x, rng: (a := Noisy(rng), 4 * a.value + 2 * a.value + a.value)[1],
+    "__getattr__": lambda x, rng: (a := Draws(rng), a.one + 2 * a.other)[1],
+    "__call__": lambda x, rng: (a := Noisy(rng), a(1) + 10 * a(2))[1],
+    "__hash__": lambda x, rng: len({Noisy(rng), Noisy(rng), Noisy(rng)}),
+    "__eq__": lambda x, rng: (a := [Noisy(rng), Noisy(rng), Noisy(rng)], a.index(5) if 5 in a else -1)[1],
+    "__lt__": lambda x, rng: tuple(each.n for each in sorted([Noisy(rng, 0), Noisy(rng, 1), Noisy(rng, 2)])),
+    "__add__": lambda x, rng: (Noisy(rng, 0) + Noisy(rng, 1) + Noisy(rng, 2)).n,
+    "__radd__": lambda x, rng: 1 + Noisy(rng),
+    "__getitem__": lambda x, rng: (sum(Noisy(rng)), max(Noisy(rng))),
+    "__next__": lambda x, rng: (tuple(value * 2 for value in Draws(rng)), [*Draws(rng)][-1:] == [1]),
+    "__bool__": lambda x, rng: (a := Noisy(rng), [1 if a else 2, 3 if a and a else 4, 5 if not a else 6][coin(rng)])[1],
+    "__init__": lambda x, rng: (a := Made(rng), b := Made(rng), (a.a, a.b, b.a, b.b))[2],
+    "__init__ that needs no self": lambda x, rng: (WithoutSelf(rng).a, WithoutSelf(rng).a),
+    "__init__ that deletes self": lambda x, rng: (DeletesSelf(rng).a, DeletesSelf(rng).a),
+    "__new__": lambda x, rng: int(Number(rng)) + 4 * int(Number(rng)),
+    "super": lambda x, rng: Inherited(rng).step() + 4 * Inherited(rng).step(),
+    "partial": lambda x, rng: (f := functools.partial(lambda a, b: a * coin(rng) + b, 3), f(1) + 10 * f(coin(rng)))[1],
+}
 
 
 def decorated(x, rng):
@@ -414,102 +321,49 @@ def decorated(x, rng):
     return f(1) + 5 * f(1, shift=1)
 
 
-def method_alias(x, rng):
-    held = [[], []]
-    add = held[coin(rng)].append
-    coin(rng)
-    add(1)
-    return len(held[0])
+def class_body(x, rng):
+    class Held:
+        a = coin(rng)
+        b = coin(rng)
+
+    return Held.a, Held.b
 
 
-def dataclass_state(x, rng):
-    @dataclass
-    class State:
-        n: int = 0
-        items: list = field(default_factory=list)
+def destructor(x, rng):
+    log = []
 
-    state = State()
-    state.n += coin(rng)
-    state.items.append(coin(rng))
-    coin(rng)
-    return state.n, tuple(state.items)
+    class Item:
+        def __del__(self):
+            log.append(len(log))
 
-
-def named_tuple(x, rng):
-    point = collections.namedtuple("point", "a b")
-    held = point(coin(rng), coin(rng))
-    coin(rng)
-    return held.a + 2 * held.b
-
-
-def subclass_of_list(x, rng):
-    class Stack(list):
-        pass
-
-    held = Stack()
-    held.append(coin(rng))
-    held.name = coin(rng)
-    coin(rng)
-    return tuple(held), held.name
-
-
-def subclass_of_dict(x, rng):
-    held = collections.OrderedDict(a=1, b=2)
-    held.move_to_end("a", last=bool(coin(rng)))
-    coin(rng)
-    return tuple(held)
-
-
-def default_dict(x, rng):
-    held = collections.defaultdict(list)
-    held[coin(rng)].append(coin(rng))
-    coin(rng)
-    return str(sorted(held.items()))
-
-
-def counter_type(x, rng):
-    held = collections.Counter()
-    held[coin(rng)] += 1
-    coin(rng)
-    held[coin(rng)] += 1
-    return tuple(sorted(held.items()))
-
-
-def bytearray_state(x, rng):
-    held = bytearray(b"ab")
-    held[coin(rng)] = 99
-    coin(rng)
-    return bytes(held).decode()
-
-
-def shuffled_list(x, rng):
-    held = [0, 1, 2]
-    for place in (2, 1):
-        other = int(rng.integers(place + 1))
-        held[place], held[other] = held[other], held[place]
-    return tuple(held)
-
-
-def swapped(x, rng):
-    a, b = 0, 1
+    held = [Item()]
     if coin(rng):
-        a, b = b, a
+        held.clear()
     coin(rng)
-    return a
+    found = len(log)
+    held.clear()
+    return found
+
+
+# Classes, names and frames that change.
 
 
 def class_changed(x, rng):
     class Held:
+        n = 0
+
         def value(self):
             return 1
 
+    for _ in range(2):
+        Held.n += coin(rng)
     if coin(rng):
         Held.value = lambda self: 2
     coin(rng)
-    return Held().value()
+    return Held.n, Held().value()
 
 
-def instance_class_changed(x, rng):
+def class_of_an_instance_changed(x, rng):
     class A:
         n = 1
 
@@ -523,14 +377,30 @@ def instance_class_changed(x, rng):
     return held.n
 
 
+def metaclass_changed(x, rng):
+    class M(type):
+        n = 0
+
+        def get(cls):
+            return M.n
+
+    class C(metaclass=M):
+        pass
+
+    if coin(rng):
+        M.n = 5
+    coin(rng)
+    return C.get()
+
+
 def globals_changed(x, rng):
     globals()["HIDDEN"] = coin(rng)
     coin(rng)
-    return globals()["HIDDEN"]
+    return globals().pop("HIDDEN")
 
 
 def eval_reads(x, rng):
-    secret = coin(rng)
+    secret = coin(rng)  # noqa: F841
     coin(rng)
     return eval("secret")
 
@@ -548,214 +418,8 @@ def locals_reads(x, rng):
     return locals()["secret"]
 
 
-def monkeypatched(x, rng):
-    before = operator.add
-    try:
-        if coin(rng):
-            operator.add = operator.mul
-        coin(rng)
-        return operator.add(3, 4)
-    finally:
-        operator.add = before
-
-
-def geometric_loop(x, rng):
-    n = 0
-    while coin(rng) and n < 8:
-        n += 1
-    return n
-
-
-def rejection(x, rng):
-    for _ in range(4):
-        a, b = int(rng.integers(3)), int(rng.integers(3))
-        if a != b:
-            return a, b
-    return None
-
-
-def rejection_with_count(x, rng):
-    tries = 0
-    while tries < 4:
-        tries += 1
-        a = int(rng.integers(3))
-        if a < 2:
-            return a, tries
-    return -1, tries
-
-
-def accumulator_nested(x, rng):
-    total = 0
-    for a in range(2):
-        row = 0
-        for b in range(2):
-            row = row * 2 + coin(rng)
-        total = total * 4 + row
-    return total
-
-
-def uniform_twice(x, rng):
-    found = 0
-    for p in (0.3, 0.7, 0.5):
-        found = 2 * found + (rng.random() < p)
-    return int(found)
-
-
-def uniform_in_list(x, rng):
-    draws = [rng.random() < p for p in (0.25, 0.5)]
-    return tuple(map(bool, draws))
-
-
-def uniform_by_dataset(x, rng):
-    return x if rng.random() < 0.6 else 1 - x
-
-
-def star_unpacking(x, rng):
-    first, *rest = [coin(rng), coin(rng), coin(rng)]
-    coin(rng)
-    return first * 4 + sum(rest)
-
-
-def walrus(x, rng):
-    return (a := coin(rng)) * 2 + (b := coin(rng)) + a * b * coin(rng)
-
-
-def ternary_stack(x, rng):
-    return [1, 2 if coin(rng) else 3, 4 if coin(rng) else 5, coin(rng)][int(rng.integers(4))]
-
-
-def short_circuit(x, rng):
-    return (coin(rng) and 2 * coin(rng)) or (coin(rng) or 7 * coin(rng))
-
-
-def match_statement(x, rng):
-    match (coin(rng), coin(rng)):
-        case (0, b):
-            return b + 2 * coin(rng)
-        case (a, 1) if coin(rng):
-            return 5 + a
-        case _:
-            return 9
-
-
-def async_driven(x, rng):
-    async def step():
-        return coin(rng) + 2 * coin(rng)
-
-    running = step()
-    try:
-        running.send(None)
-    except StopIteration as stop:
-        return stop.value
-
-
-def memo_of_objects(x, rng):
-    class Node:
-        def __init__(self, n):
-            self.n, self.next = n, None
-
-    a, b = Node(1), Node(2)
-    a.next = b if coin(rng) else a
-    coin(rng)
-    return a.next.n
-
-
-def cyclic_lists(x, rng):
-    a = []
-    a.append(a if coin(rng) else [])
-    coin(rng)
-    return len(a[0])
-
-
-def string_builder(x, rng):
-    text = ""
-    for _ in range(3):
-        text += "ab"[coin(rng)]
-    return text
-
-
-def super_call(x, rng):
-    class Base:
-        def draw(self):
-            return coin(rng)
-
-    class Child(Base):
-        def draw(self):
-            return 2 * super().draw() + super().draw()
-
-    return Child().draw() + 4 * Child().draw()
-
-
-def class_body_draws(x, rng):
-    class Held:
-        a = coin(rng)
-        b = coin(rng)
-
-    return Held.a, Held.b
-
-
-def reversed_iterator(x, rng):
-    total = 0
-    for value in reversed([1, 2, 4]):
-        total += value * coin(rng)
-    return total
-
-
-def product_iterator(x, rng):
-    total = 0
-    for a, b in itertools.product((1, 2), (10, 20)):
-        total += (a + b) * coin(rng)
-    return total
-
-
-def tee_iterator(x, rng):
-    a, b = itertools.tee([1, 2, 3])
-    if coin(rng):
-        next(a)
-    coin(rng)
-    return tuple(a), tuple(b)
-
-
-def cycle_iterator(x, rng):
-    values = itertools.cycle([1, 2, 3])
-    for _ in range(1 + coin(rng)):
-        next(values)
-    coin(rng)
-    return next(values)
-
-
-def chain_iterator(x, rng):
-    values = itertools.chain([1, 2], [3])
-    if coin(rng):
-        next(values)
-    coin(rng)
-    return tuple(values)
-
-
-def sort_in_place_while_drawing(x, rng):
-    held = [3, 1, 2]
-    order = []
-    held.sort(key=lambda value: (order.append(value), coin(rng))[1])
-    return tuple(held), len(order)
-
-
-def helper_pure(x, rng):
-    def bernoulli(n):
-        while True:
-            if coin(rng):
-                return 1
-            if int(rng.integers(n)) == 0:
-                return 0
-
-    return 0 if n_paths_bounded(x) else bernoulli(2)
-
-
-def n_paths_bounded(x):
-    return True
-
-
-PROGRAMS = KEEPING + [
-    value for name, value in list(globals().items())
-    if callable(value) and getattr(value, "__module__", "") == __name__ and not isinstance(value, type)
-    and name not in ("keeping", "n_paths_bounded")
-]  # fmt: skip
+PROGRAMS = {
+    **{f"kept: {name}": keeping(*row) for name, row in KEPT.items()},
+    **{f"draws in {name}": program for name, program in OF_METHODS.items()},
+    **programs_of(globals()),
+}

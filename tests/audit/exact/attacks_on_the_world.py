@@ -10,6 +10,7 @@ import contextvars
 import decimal
 import functools
 import itertools
+import operator
 import random
 import sys
 import threading
@@ -19,10 +20,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from .attacks_on_frames import coin
+from .attacks_on_frames import coin, programs_of
+from .attacks_on_objects import either, keeping
 
 HELD = 0
-KEYED = {}
+LOG = []
+TABLE = {}
+ARRAY = np.zeros(3)
 GENERATOR = random.Random()
 
 
@@ -62,6 +66,11 @@ def forgotten(value):
     return value
 
 
+@functools.cache
+def cached_square(value):
+    return value * value
+
+
 @contextlib.contextmanager
 def holding(value):
     global HELD
@@ -74,7 +83,85 @@ def held():
     yield HELD
 
 
-HELPERS = {coin, forgotten, holding, held}
+def pretender(rng):
+    made = Pretender()
+    made.n = coin(rng)
+    return made
+
+
+def locked(rng):
+    """Return an array, perhaps a read-only one."""
+    array = np.zeros(1)
+    if coin(rng):
+        array.flags.writeable = False
+    return array
+
+
+def made_of(value):
+    return np.frompyfunc(lambda other: other + value, 1, 1)
+
+
+KEPT = {
+    "state that pretends to be ours": (pretender, lambda value: value.n),
+    "flag of an array": (locked, lambda array: array.flags.writeable),
+    "function of an array": (lambda rng: made_of(coin(rng)), lambda function: function(0)),
+    "metadata of an array": (
+        lambda rng: np.zeros(1, np.dtype("i8", metadata={"n": coin(rng)})), lambda array: array.dtype.metadata["n"],
+    ),
+}  # fmt: skip
+
+
+def counter_global(x, rng):
+    global HELD
+    HELD = 0
+    for _ in range(3):
+        HELD += coin(rng)
+    return HELD
+
+
+def containers_outside(x, rng):
+    LOG[:], ARRAY[:] = [], 0
+    TABLE.clear()
+    LOG.append(coin(rng))
+    TABLE["n"] = coin(rng)
+    ARRAY[coin(rng)] += 1
+    coin(rng)
+    ARRAY[1:][coin(rng)] += 2
+    return tuple(LOG), tuple(TABLE.items()), tuple(ARRAY.tolist())
+
+
+def mutable_default(x, rng, held=[]):  # noqa: B006
+    held.clear()
+    held.append(coin(rng))
+    coin(rng)
+    held.append(coin(rng))
+    return tuple(held)
+
+
+def own_attribute(x, rng):
+    own_attribute.n = 0
+    own_attribute.n += coin(rng)
+    coin(rng)
+    return own_attribute.n
+
+
+def results_of_a_cache(x, rng):
+    cached_square.cache_clear()
+    total = 0
+    for _ in range(2):
+        total += cached_square(coin(rng) + 1)
+    return total, cached_square.cache_info().currsize
+
+
+def monkeypatched(x, rng):
+    before = operator.add
+    try:
+        if coin(rng):
+            operator.add = operator.mul
+        coin(rng)
+        return operator.add(3, 4)
+    finally:
+        operator.add = before
 
 
 def global_behind_a_decorator(x, rng):
@@ -97,13 +184,13 @@ def hash_remembered_by_a_dict(x, rng):
 
 
 def hash_remembered_outside(x, rng):
-    KEYED.clear()
-    KEYED[Key(1)] = coin(rng)
+    TABLE.clear()
+    TABLE[Key(1)] = coin(rng)
     try:
         coin(rng)
-        return KEYED[Key(1)]
+        return TABLE[Key(1)]
     finally:
-        KEYED.clear()
+        TABLE.clear()
 
 
 def name_of_a_function(x, rng):
@@ -118,13 +205,6 @@ def class_by_its_name(x, rng):
         setattr(value, "__class__", Other)  # noqa: B010
     coin(rng)
     return isinstance(value, Other)
-
-
-def state_that_pretends_to_be_ours(x, rng):
-    value = Pretender()
-    value.n = coin(rng)
-    coin(rng)
-    return value.n
 
 
 def misses_of_a_cache(x, rng):
@@ -156,10 +236,28 @@ def text_of_a_class(x, rng):
     return Counted.__doc__
 
 
+def attribute_of_a_generator(x, rng):
+    GENERATOR.n = coin(rng)
+    coin(rng)
+    return GENERATOR.n
+
+
+# What libraries keep.
+
+
 def precision_of_the_printer(x, rng):
-    with np.printoptions(precision=1 if coin(rng) else 3):
+    with np.printoptions(precision=either(rng, 1, 3)):
         coin(rng)
         return str(np.array([0.12345]))
+
+
+def errors_of_numpy(x, rng):
+    np.seterr(divide=either(rng, "raise", "ignore"))
+    coin(rng)
+    try:
+        return str(np.float64(1) / np.float64(0))
+    finally:
+        np.seterr(divide="warn")
 
 
 def function_for_errors(x, rng):
@@ -173,14 +271,14 @@ def function_for_errors(x, rng):
 
 
 def errors_of_scipy(x, rng):
-    with special.errstate(loss="raise" if coin(rng) else "ignore"):
+    with special.errstate(loss=either(rng, "raise", "ignore")):
         coin(rng)
         return special.geterr()["loss"]
 
 
 def filter_of_warnings(x, rng):
     with warnings.catch_warnings():
-        warnings.catch_warnings(action="error" if coin(rng) else "ignore").__enter__()
+        warnings.catch_warnings(action=either(rng, "error", "ignore")).__enter__()
         coin(rng)
         try:
             warnings.warn("once", stacklevel=1)
@@ -191,74 +289,30 @@ def filter_of_warnings(x, rng):
 
 def precision_of_decimals(x, rng):
     with decimal.localcontext() as context:
-        context.prec = 3 if coin(rng) else 5
+        context.prec = either(rng, 3, 5)
         coin(rng)
         return str(decimal.Decimal(1) / 3)
 
 
-def flag_of_an_array(x, rng):
-    array = np.zeros(1)
-    if coin(rng):
-        array.flags.writeable = False
-    coin(rng)
-    try:
-        array[0] = 1
-    except ValueError:
-        return 0
-    return 1
+PROGRAMS = {**{f"kept: {name}": keeping(*row) for name, row in KEPT.items()}, **programs_of(globals())}
 
 
-def made_of(value):
-    return np.frompyfunc(lambda other: other + value, 1, 1)
+def everything():
+    """Return what `changes_everything` changes."""
+    of_functions = mutable_default.__defaults__[0], getattr(own_attribute, "n", 0), cached_square.cache_info().currsize
+    of_libraries = np.geterr()["under"], special.geterr()["loss"]
+    return str((HELD, LOG, TABLE, ARRAY, Counted.n, of_functions, of_libraries))
 
 
-HELPERS.add(made_of)
-
-
-def function_of_an_array(x, rng):
-    function = made_of(coin(rng))
-    coin(rng)
-    return function(0)
-
-
-def metadata_of_an_array(x, rng):
-    array = np.zeros(1, np.dtype("i8", metadata={"n": coin(rng)}))
-    coin(rng)
-    return array.dtype.metadata["n"]
-
-
-def attribute_of_a_generator(x, rng):
-    GENERATOR.n = coin(rng)
-    coin(rng)
-    return GENERATOR.n
-
-
-def two_iterators_or_one(x, rng):
-    items = [1, 2, 3, 4]
-    one = iter(items)
-    other = one if coin(rng) else iter(items)
-    next(one)
-    coin(rng)
-    return next(other)
-
-
-def object_in_arguments_only(x, rng):
-    items = []
-
-    def grow(*parts):
-        parts[0].append(coin(rng))
-        del parts
-        coin(rng)
-        return len(items)
-
-    return grow(items, items), tuple(items)
-
-
-PROGRAMS = [
-    value for value in list(globals().values())
-    if getattr(value, "__module__", "") == __name__ and not isinstance(value, type) and value not in HELPERS
-    and callable(value)
-]  # fmt: skip
+def changes_everything(x, rng):
+    global HELD
+    found = everything()
+    HELD = Counted.n = own_attribute.n = ARRAY[1] = 1 + coin(rng)
+    LOG.append(cached_square(HELD))
+    mutable_default.__defaults__[0].append(TABLE.setdefault("n", HELD))
+    np.seterr(under="raise")
+    special.seterr(loss="raise")
+    return found
 
 
 @dataclass(slots=True)
@@ -272,21 +326,6 @@ PLACE = contextvars.ContextVar("PLACE", default=None)
 LOCAL = threading.local()
 NUMBERS = itertools.count()
 YIELDED = (value for value in (1, 2, 3))
-
-
-def set_outside(x, rng):
-    SEEN.add(coin(rng))
-    return len(SEEN)
-
-
-def queue_outside(x, rng):
-    QUEUE.append(coin(rng))
-    return tuple(QUEUE)
-
-
-def tally_outside(x, rng):
-    TALLY[coin(rng)] += 1
-    return tuple(TALLY.items())
 
 
 def slot_outside(x, rng):
@@ -306,19 +345,14 @@ def first_draw_in_a_context_variable(x, rng):
     return PLACE.get()
 
 
-def number_of_the_call(x, rng):
-    return next(NUMBERS) + coin(rng)
-
-
-def generator_outside(x, rng):
-    return next(YIELDED, 0) + coin(rng)
-
-
 _COUNT = "changes a count outside" if sys.version_info < (3, 14) else "holds a count, whose changes cannot be seen"
 CHANGES = {
-    set_outside: "changes a set outside", queue_outside: "changes a deque outside",
-    tally_outside: "changes a Counter outside", slot_outside: "changes a Slotted outside",
+    lambda x, rng: (SEEN.add(coin(rng)), len(SEEN))[1]: "changes a set outside",
+    lambda x, rng: (QUEUE.append(coin(rng)), tuple(QUEUE))[1]: "changes a deque outside",
+    lambda x, rng: (TALLY.update([coin(rng)]), tuple(TALLY.items()))[1]: "changes a Counter outside",
+    lambda x, rng: next(NUMBERS) + coin(rng): _COUNT,
+    lambda x, rng: next(YIELDED, 0) + coin(rng): "holds a generator, whose changes cannot be seen",
+    slot_outside: "changes a Slotted outside",
     first_draw_in_a_default_dict: "changes a defaultdict outside",
     first_draw_in_a_context_variable: "holds a ContextVar, whose changes cannot be seen",
-    number_of_the_call: _COUNT, generator_outside: "holds a generator, whose changes cannot be seen",
-}  # fmt: skip
+}

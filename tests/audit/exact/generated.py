@@ -1,104 +1,72 @@
 """Random small programs, as sources: loops, calls, closures, generators, objects, exceptions and draws."""
 
 import random
+import re
+import textwrap
+
+GRAMMAR = {
+    "statement": [
+        *["<name> = <number>"] * 3,
+        "<name> <sign>= <number>",
+        "held.append(<number>)",
+        "table[<number>] = <number>",
+        "<name> = table.get(<number>, <number>)",
+        "noisy.n = <number>",
+        "other = held if <number> else list(held)\nother.append(<number>)",
+        "del <name>\n<name> = <number>",
+        "if <number> == 3:\n    return <number>",
+        # with blocks
+        "if <number>:\n<block>",
+        "if <number>:\n<block>\nelse:\n<block>",
+        "for <name> in <items>:\n<block>\n    if <number>:\n        <end>",
+        "tries_<level> = 0\nwhile tries_<level> < 3 and <number>:\n<block>\n    tries_<level> += 1",
+        "try:\n<block>\n    if <number> % 2:\n        raise ValueError(<number>)\n"
+        "except ValueError as error:\n    <name> = error.args[0] + <number>",
+        "try:\n<block>\n    if <number> % 2:\n        raise ValueError(<number>)\n"
+        "except ValueError as error:\n    <name> = error.args[0] + <number>\nfinally:\n<block>",
+    ],
+    "number": [
+        *["<name>"] * 4, "0", "1", "2", "held[-1]", "noisy.n", "len(held)", "x", *["<draw>"] * 10,
+        # of numbers
+        *["(<number> <operator> <number>) % 5"] * 6,
+        "(lambda v: v + <draw>)(<number>)",
+        "[<number>, <number>][<draw> % 2]",
+        "(<number> if <number> else <number>)",
+    ],
+    "draw": [
+        *["int(rng.integers(2))"] * 4, *["int(rng.integers(3))"] * 2,
+        *(f"int(rng.random() < {p})" for p in (0.25, 0.5, 0.3, 0.9)),
+        "flip(1)", "noisy.step(1)", "counted()", "noisy.value", "next(source)", "twice(2)",
+    ],
+    "name": ["a", "b", "c"],
+    "sign": ["+", "-", "^"],
+    "operator": ["+", "*", "-", "^"],
+    "items": ["range(2)", "(0, 3)", "list(held[:2])", "range(3)"],
+    "end": ["break", "continue"],
+}  # fmt: skip
+"""What each symbol may stand for; at a certain depth, only what has no symbol of its own kind."""
 
 
-class Writer:
-    """Writes one program from a seed."""
+def written(numbers, symbol, depth=0):
+    """Return what a symbol stands for in one program."""
+    if symbol == "block":
+        lines = [written(numbers, "statement", depth) for _ in range(numbers.choice((1, 1, 2)))]
+        return textwrap.indent("\n".join(lines), "    ")
+    if symbol == "level":
+        return str(depth)
+    ways = GRAMMAR[symbol]
+    if depth > 2:
+        ways = [each for each in ways if f"<{symbol}>" not in each and "<block>" not in each]
+    deeper = depth + (symbol in ("statement", "number"))
+    return re.sub(r"<(\w+)>", lambda found: written(numbers, found[1], deeper), numbers.choice(ways))
 
-    def __init__(self, seed):
-        self.random, self.lines, self.draws, self.names = random.Random(seed), [], 0, ["a", "b", "c"]
-        self.depth, self.loops, self.in_generator = 1, 0, False
 
-    def line(self, text):
-        self.lines.append("    " * self.depth + text)
-
-    def draw(self):
-        self.draws += 1
-        pick = self.random.random()
-        if pick < 0.6:
-            return f"int(rng.integers({self.random.choice((2, 2, 3))}))"
-        if pick < 0.8:
-            return f"int(rng.random() < {self.random.choice((0.25, 0.5, 0.3, 0.9))})"
-        return self.random.choice(("flip(1)", "noisy.step(1)", "counted()", "noisy.value", "next(source)", "twice(2)"))
-
-    def number(self, depth=0):
-        pick = self.random.random()
-        if depth > 2 or pick < 0.3:
-            return self.random.choice(
-                (*self.names, *self.names, "0", "1", "2", "held[-1]", "noisy.n", "len(held)", "x")
-            )
-        if pick < 0.55:
-            return self.draw()
-        if pick < 0.85:
-            sign = self.random.choice(("+", "*", "-", "^"))
-            return f"({self.number(depth + 1)} {sign} {self.number(depth + 1)}) % 5"
-        if pick < 0.9:
-            return f"(lambda v: v + {self.draw()})({self.number(depth + 1)})"
-        if pick < 0.95:
-            return f"[{self.number(depth + 1)}, {self.number(depth + 1)}][{self.draw()} % 2]"
-        return f"({self.number(depth + 1)} if {self.number(depth + 1)} else {self.number(depth + 1)})"
-
-    def statement(self):
-        pick, name = self.random.random(), self.random.choice(self.names)
-        if pick < 0.3 or self.depth > 4:
-            self.line(f"{name} = {self.number()}")
-        elif pick < 0.38:
-            self.line(f"{name} {self.random.choice(('+=', '-=', '^='))} {self.number()}")
-        elif pick < 0.46:
-            self.line(f"held.append({self.number()})")
-        elif pick < 0.52:
-            self.line(f"table[{self.number()}] = {self.number()}")
-        elif pick < 0.57:
-            self.line(f"{name} = table.get({self.number()}, {self.number()})")
-        elif pick < 0.61:
-            self.line(f"noisy.n = {self.number()}")
-        elif pick < 0.65:
-            self.line(f"other = held if {self.number()} else list(held)")
-            self.line(f"other.append({self.number()})")
-        elif pick < 0.75:
-            self.line(f"if {self.number()}:")
-            self.block()
-            if self.random.random() < 0.5:
-                self.line("else:")
-                self.block()
-        elif pick < 0.83 and self.loops < 2:
-            self.loops += 1
-            self.line(f"for {name} in {self.random.choice(('range(2)', '(0, 3)', 'list(held[:2])', 'range(3)'))}:")
-            self.block(f"if {self.number()}:\n{'    ' * (self.depth + 2)}{self.random.choice(('break', 'continue'))}")
-        elif pick < 0.89:
-            self.line("try:")
-            self.block(f"if {self.number()} % 2:\n{'    ' * (self.depth + 2)}raise ValueError({self.number()})")
-            self.line("except ValueError as error:")
-            self.block(f"{name} = error.args[0] + {self.number()}")
-            if self.random.random() < 0.4:
-                self.line("finally:")
-                self.block()
-        elif pick < 0.93 and self.loops < 2:
-            self.loops += 1
-            self.line(f"tries_{self.loops} = 0")
-            self.line(f"while tries_{self.loops} < 3 and {self.number()}:")
-            self.block(f"tries_{self.loops} += 1")
-        elif pick < 0.96:
-            self.line(f"del {name}")
-            self.line(f"{name} = {self.number()}")
-        else:
-            self.line(f"if {self.number()} == 3:")
-            self.line(f"    return {self.number()}")
-
-    def block(self, last=None):
-        self.depth += 1
-        for _ in range(self.random.choice((1, 1, 2))):
-            self.statement()
-        if last:
-            self.line(last)
-        self.depth -= 1
-
-    def program(self):
-        for _ in range(self.random.choice((2, 3, 4))):
-            self.statement()
-        body = "\n".join(self.lines)
-        return f"""
+def source_of(seed):
+    """Return the source of the program with this seed."""
+    numbers = random.Random(seed)
+    lines = [written(numbers, "statement") for _ in range(numbers.choice((3, 4, 5)))]
+    body = textwrap.indent("\n".join(lines), "    ")
+    return f"""
 KEPT = [0]
 
 class Noisy:
@@ -139,11 +107,6 @@ def program(x, rng):
 {body}
     return a, b, c, tuple(held), tuple(sorted(table.items())), noisy.n, KEPT[0]
 """
-
-
-def source_of(seed):
-    """Return the source of the program with this seed."""
-    return Writer(seed).program()
 
 
 def program_of(seed):

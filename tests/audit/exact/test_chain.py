@@ -80,6 +80,18 @@ def test_the_bound_of_the_error_holds_for_every_chain():
 # Helpers.
 
 
+def in_turn(step, times=3, made=lambda: None):
+    """Return a program that calls a function several times, with what it makes at the beginning."""
+
+    def program(x, rng):
+        held, total = made(), 0
+        for k in range(times):
+            total = (total * 7 + step(held, k, rng)) % 211
+        return total, str(held)
+
+    return program
+
+
 def twice(k, rng):
     for _ in range(2):
         if rng.integers(3):
@@ -96,19 +108,8 @@ def with_the_same_call_inside(n, rng):
     return 2 + (with_the_same_call_inside(n, rng) % 2 if rng.integers(2) else 0)
 
 
-def recursive(x, rng):
-    return tuple(with_the_same_call_inside(1, rng) for _ in range(2))
-
-
 def unreadable_argument(held, rng):
     return 3 if type(held) is not int else twice(held, rng)
-
-
-def in_full_before_in_one(x, rng):
-    total = 0
-    for _ in range(3):
-        total = total * 3 + unreadable_argument((n for n in ""), rng) + unreadable_argument(1, rng)
-    return total
 
 
 def raising_for_three(k, rng):
@@ -152,21 +153,12 @@ def changing(held, rng):
     return twice(held[0] % 2, rng)
 
 
-def changes_its_argument(x, rng):
-    held = [0]
-    return sum(changing(held, rng) for _ in range(3)), held[0]
-
-
 COUNT = [0]
 
 
 def counting(rng):
     COUNT[0] += 1
     return twice(COUNT[0] % 3, rng)
-
-
-def changes_the_world(x, rng):
-    return sum(counting(rng) for _ in range(3))
 
 
 def restoring(held, rng):
@@ -177,58 +169,43 @@ def restoring(held, rng):
         held.pop()
 
 
-def restores_its_argument(x, rng):
-    held = []
-    return sum(restoring(held, rng) for _ in range(3))
-
-
 def raising(rng):
     if twice(0, rng) and rng.integers(3) == 0:
         raise ValueError
     return 1
 
 
-def raises(x, rng):
-    total = 0
-    for _ in range(4):
-        try:
-            total += raising(rng)
-        except ValueError:
-            total += 10
-    return total
+def caught(held, k, rng):
+    try:
+        return raising(rng)
+    except ValueError:
+        return 10
 
 
 def listing(rng):
     return [twice(0, rng)]
 
 
-def returns_objects(x, rng):
-    held = [listing(rng) for _ in range(4)]
+def kept_lists(held, k, rng):
+    held.append(listing(rng))
     held[0].append(1)
-    return str(held)
+    return 0
 
 
-def while_handling(x, rng):
-    total = 0
-    for k in range(2):
-        try:
-            total += twice(k, rng)
-            raise KeyError
-        except KeyError:
-            total = total * 3 + twice(1, rng)
-        total = (total * 3 + twice(k, rng)) % 101
-    return total
+def while_handling(held, k, rng):
+    try:
+        before = twice(k, rng)
+        raise KeyError
+    except KeyError:
+        return before * 3 + twice(1, rng)
 
 
 def with_options(a, /, b=1, *, c=2, **more):
     return (a + b + c) % 4 + twice(0, more["rng"])
 
 
-def keywords(x, rng):
-    total = 0
-    for k in range(3):
-        total = (total * 7 + with_options(total, rng=rng, c=k) + with_options(k, total, rng=rng)) % 53
-    return total
+def keywords(held, k, rng):
+    return with_options(k, rng=rng, c=k) + with_options(k, k + 1, rng=rng)
 
 
 def below(n, rng):
@@ -246,10 +223,6 @@ def deep(n, rng):
     return twice(0, rng) if n == 0 else deep(n - 1, rng) + deep(n - 1, rng)
 
 
-def nested(x, rng):
-    return deep(2, rng) * 10 + deep(1, rng)
-
-
 def looking(u, rng):
     return int(u < 0.5) + twice(0, rng)
 
@@ -258,13 +231,10 @@ def ignoring(u, rng):
     return twice(0, rng)
 
 
-def given_numbers_not_looked_at(x, rng):
+def given_numbers_not_looked_at(held, k, rng):
     """An outer exploration draws from the number, so no other may look at it."""
-    total = 0
-    for _ in range(2):
-        u = rng.random()
-        total = total * 5 + ignoring(u, rng) + (u < 0.25) + looking(rng.random(), rng)
-    return total
+    u = rng.random()
+    return ignoring(u, rng) + (u < 0.25) + looking(rng.random(), rng)
 
 
 class Stepping:
@@ -278,10 +248,8 @@ class Stepping:
     def still(self, rng):
         return (self.n + twice(0, rng)) % 3
 
-
-def methods(x, rng):
-    counter = Stepping()
-    return tuple((counter.step(rng) + counter.still(rng)) % 2 for _ in range(2))
+    def __repr__(self):
+        return str(self.n)
 
 
 def text(rng):
@@ -302,6 +270,32 @@ def deep_recursion(x, rng):
         return steps(300, rng) + 10 * steps(300, rng)
     except RecursionError:
         return -1
+
+
+WITH_HELPERS = {
+    "recursive": lambda x, rng: tuple([with_the_same_call_inside(1, rng) for _ in range(2)]),
+    "in full before in one": in_turn(
+        lambda held, k, rng: unreadable_argument((n for n in ""), rng) + unreadable_argument(1, rng)
+    ),
+    "given up late": given_up_late,
+    "long doubles": long_doubles,
+    "changes its argument": in_turn(lambda held, k, rng: changing(held, rng), made=lambda: [0]),
+    "restores its argument": in_turn(lambda held, k, rng: restoring(held, rng), made=list),
+    "changes the world": in_turn(lambda held, k, rng: counting(rng)),
+    "raises": in_turn(caught, times=4),
+    "returns objects": in_turn(kept_lists, times=4, made=list),
+    "while handling": in_turn(while_handling),
+    "keywords": in_turn(keywords),
+    "nested": lambda x, rng: deep(2, rng) * 10 + deep(1, rng),
+    "given numbers not looked at": in_turn(given_numbers_not_looked_at, times=2),
+    "methods": in_turn(lambda held, k, rng: (held.step(rng) + held.still(rng)) % 2, times=2, made=Stepping),
+    "texts": texts,
+    "deep recursion": deep_recursion,
+}
+WITHOUT_HELPERS = {
+    "sometimes too large": sometimes_too_large,
+    "numbers that are not equal": numbers_that_are_not_equal,
+}
 
 
 def explored(program, monkeypatch, plain, **budget):
@@ -328,23 +322,15 @@ def assert_within(found, truth):
         assert other <= low + Fraction(found.remainder) + slack, (end, float(low), float(other))
 
 
-@pytest.mark.parametrize(
-    ("program", "has_helper"),
-    [
-        (recursive, True), (in_full_before_in_one, True), (given_up_late, True), (sometimes_too_large, False),
-        (long_doubles, True), (restores_its_argument, True), (keywords, True), (nested, True), (while_handling, True),
-        (numbers_that_are_not_equal, False), (changes_its_argument, True), (changes_the_world, True), (raises, True),
-        (returns_objects, True), (deep_recursion, True), (given_numbers_not_looked_at, True), (methods, True),
-        (texts, True),
-    ],
-)  # fmt: skip
-def test_helpers_change_no_probability(program, has_helper, monkeypatch):
+@pytest.mark.parametrize("name", WITH_HELPERS | WITHOUT_HELPERS)
+def test_helpers_change_no_probability(name, monkeypatch):
+    program = (WITH_HELPERS | WITHOUT_HELPERS)[name]
     in_full = explored(program, monkeypatch, 10**9)
     assert in_full.remainder < 1e-15
     with_helpers = explored(program, monkeypatch, 5)
     assert with_helpers.remainder < 1e-15
     assert_within(with_helpers, in_full)
-    assert (with_helpers.n_states < in_full.n_states) is has_helper
+    assert (with_helpers.n_states < in_full.n_states) is (name in WITH_HELPERS)
 
 
 class Items:

@@ -289,6 +289,20 @@ def asking(r):
     return 0
 
 
+@noise_primitive("two-sided geometric", location="value", scale="scale")
+def discrete_laplace(value, scale):
+    raise AssertionError("what is stated is not executed")
+
+
+@noise_primitive("laplace", location="value", scale="scale")
+def continuous(value, scale):
+    return value
+
+
+binomial = noise_primitive("binomial", n="n", p="p", size="size")(lambda n, p, size=None: 0)
+index = noise_primitive("discrete", probabilities="p")(lambda p: 0)
+
+
 class Odd(float):
     """A number with an operator of its own."""
 
@@ -341,6 +355,27 @@ def raising(r):
         (lambda r: random.sample(Asking(), 2)[0], "while a draw is carried out"),
         (lambda r: int(r.choice(Asking())), "while a draw is carried out"),
         (lambda r: asking(r), "while a draw is carried out"),
+        # noise primitives
+        (lambda r: round(continuous(0, 1.0)), r"draws from continuous, which is continuous.*test_draws\.py:\d+"),
+        *(
+            (program, "which is not a distribution")
+            for program in (
+                lambda r: discrete_laplace(0, 0.0),
+                lambda r: discrete_laplace(0, -1.0),
+                lambda r: binomial(3, 1.5),
+                lambda r: binomial(100, math.nan),
+                lambda r: index([-0.5, 1.5]),
+                lambda r: index([0.5, 0.4]),
+            )
+        ),
+        # the digits of whole numbers with too many values to list
+        (lambda r: random.getrandbits(64) % 2, "calls __mod__"),
+        (lambda r: random.getrandbits(64) & 1, "calls __and__"),
+        (lambda r: 2**65 >> random.getrandbits(64), "calls __rrshift__"),
+        (lambda r: random.choice(range(10**6)), "calls __index__"),
+        (lambda r: random.getrandbits(64), "too many values to list"),
+        (lambda r: Fraction(random.getrandbits(64), 2**64) < 1, "reads .numerator"),
+        (lambda r: random.getrandbits(64) < random.getrandbits(64), "with another uniform number"),
     ],
 )
 @pytest.mark.filterwarnings("ignore:(invalid value|overflow)")
@@ -350,26 +385,6 @@ def test_what_is_not_followed_is_refused(program, said):
 
 
 # Noise primitives.
-
-
-@noise_primitive("two-sided geometric", location="value", scale="scale")
-def discrete_laplace(value, scale):
-    raise AssertionError("what is stated is not executed")
-
-
-@noise_primitive("laplace", location="value", scale="scale")
-def continuous(value, scale):
-    return value
-
-
-@noise_primitive("binomial", n="n", p="p", size="size")
-def binomial(n, p, size=None):
-    return 0
-
-
-@noise_primitive("discrete", probabilities="p")
-def index(p):
-    return 0
 
 
 def truncated(x, low=0, high=5):
@@ -414,23 +429,6 @@ def test_states_at_a_noise_primitive_are_merged():
         assert float(found.probabilities[k]) == pytest.approx(math.exp(-abs(k - 3)) / total, abs=1e-15)
 
 
-@pytest.mark.parametrize(
-    ("program", "said"),
-    [
-        (lambda x: round(continuous(x, 1.0)), r"draws from continuous, which is continuous.*test_draws\.py:\d+"),
-        (lambda x: discrete_laplace(x, 0.0), "which is not a distribution"),
-        (lambda x: discrete_laplace(x, -1.0), "which is not a distribution"),
-        (lambda x: binomial(3, 1.5), "which is not a distribution"),
-        (lambda x: binomial(100, math.nan), "which is not a distribution"),
-        (lambda x: index([-0.5, 1.5]), "which is not a distribution"),
-        (lambda x: index([0.5, 0.4]), "which is not a distribution"),
-    ],
-)
-def test_a_noise_primitive_without_a_list_of_outcomes_is_refused(program, said):
-    with pytest.raises(MechanismError, match=said):
-        distribution(program, 0)
-
-
 # Whole numbers with too many values to list.
 
 
@@ -447,23 +445,6 @@ def test_a_noise_primitive_without_a_list_of_outcomes_is_refused(program, said):
 )
 def test_many_whole_numbers_are_divided_by_comparisons(program, share):
     assert distribution(program, 0).probabilities[True] == share
-
-
-@pytest.mark.parametrize(
-    ("program", "said"),
-    [
-        (lambda x: random.getrandbits(64) % 2, "calls __mod__"),
-        (lambda x: random.getrandbits(64) & 1, "calls __and__"),
-        (lambda x: 2**65 >> random.getrandbits(64), "calls __rrshift__"),
-        (lambda x: random.choice(range(10**6)), "calls __index__"),
-        (lambda x: random.getrandbits(64), "too many values to list"),
-        (lambda x: Fraction(random.getrandbits(64), 2**64) < x, "reads .numerator"),
-        (lambda x: random.getrandbits(64) < random.getrandbits(64), "with another uniform number"),
-    ],
-)  # fmt: skip
-def test_what_needs_the_digits_of_a_whole_number_is_refused(program, said):
-    with pytest.raises(MechanismError, match=said):
-        distribution(program, 1)
 
 
 # Generators with a seed.

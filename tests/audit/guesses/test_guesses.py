@@ -47,9 +47,8 @@ def exact(right, guesses, canaries, odds, delta):
 @pytest.mark.parametrize("odds", [Fraction(1), Fraction(3), Fraction(2000), Fraction(1, 7)])
 @pytest.mark.parametrize(("guesses", "canaries"), [(8, 8), (60, 200), (150, 400)])
 def test_counts_equal_the_closed_form(odds, guesses, canaries):
-    for right, delta in itertools.product(
-        (1, guesses // 3, guesses // 2, guesses - 2, guesses), (Fraction(0), Fraction(1, 10**5), Fraction(1, 4))
-    ):
+    numbers = (1, guesses // 3, guesses // 2, guesses - 2, guesses)
+    for right, delta in itertools.product(numbers, (Fraction(0), Fraction(1, 10**5), Fraction(1, 4))):
         found = count_tail(right, guesses, canaries, GuessLimit(math.log(odds), float(delta)))
         assert found == pytest.approx(exact(right, guesses, canaries, odds, delta), rel=1e-9, abs=1e-300)
 
@@ -66,11 +65,11 @@ def test_recursion_without_slips_is_the_binomial_tail():
     def inverse(power):
         return max(ratio * power, 1.0 - (1.0 - power) / ratio)
 
-    for right in (8, 9, 10):  # all right: the recursion runs along one line down to no correct guess
-        tail = right_tail(right, 10, GuessLimit(1.0, 0.0))
-        assert is_impossible(tail * 1.5, right, 10, 10, inverse)
-    assert not is_impossible(right_tail(10, 10, GuessLimit(1.0, 0.0)) * (1.0 - 1e-6), 10, 10, 10, inverse)
-    assert is_impossible(right_tail(10, 10, GuessLimit(1.0, 0.0)) * (1.0 + 1e-6), 10, 10, 10, inverse)
+    tails = {right: right_tail(right, 10, GuessLimit(1.0, 0.0)) for right in (8, 9, 10)}
+    assert all(is_impossible(1.5 * tails[right], right, 10, 10, inverse) for right in tails)
+    # All right: the recursion runs along one line down to no correct guess.
+    assert not is_impossible(tails[10] * (1.0 - 1e-6), 10, 10, 10, inverse)
+    assert is_impossible(tails[10] * (1.0 + 1e-6), 10, 10, 10, inverse)
     assert not is_impossible(0.5, 0, 10, 10, inverse)
     assert not is_impossible(0.5, 10, 10, 10, lambda power: 0.0)
 
@@ -107,8 +106,7 @@ def largest(coins, outputs, is_in_event, lines, probability=0.5):
     inputs = list(itertools.product((0, 1), repeat=coins))
     weights = [math.prod(probability if bit else 1.0 - probability for bit in bits) for bits in inputs]
     gain = [-w * is_in_event(output, bits) for w, bits in zip(weights, inputs, strict=True) for output in outputs]
-    distributions, count = len(gain), len(outputs)
-    entries, limits, auxiliary = [], [], distributions
+    entries, limits, auxiliary, count = [], [], len(gain), len(outputs)
     for (i, a), (j, b) in itertools.permutations(enumerate(inputs), 2):
         if sum(u != v for u, v in zip(a, b, strict=True)) != 1:
             continue
@@ -121,14 +119,19 @@ def largest(coins, outputs, is_in_event, lines, probability=0.5):
             entries += [(len(limits), auxiliary + y, 1.0) for y in range(count)]
             limits.append(delta)
             auxiliary += count
+    return solved(gain, entries, limits, auxiliary, np.kron(np.eye(len(inputs)), np.ones(count)))
+
+
+def solved(gain, entries, limits, variables, sums):
+    """The least of a linear program in `entries` below `limits`, with `sums` of its first variables equal to 1."""
     rows, columns, values = zip(*entries, strict=True)
-    sums = np.kron(np.eye(len(inputs)), np.ones(count))
+    more = variables - len(gain)  # auxiliary variables, which gain nothing
     found = linprog(
-        np.concatenate([gain, np.zeros(auxiliary - distributions)]),
-        A_ub=coo_matrix((values, (rows, columns)), shape=(len(limits), auxiliary)).tocsr(),
+        np.append(gain, np.zeros(more)),
+        A_ub=coo_matrix((values, (rows, columns)), shape=(len(limits), variables)).tocsr(),
         b_ub=limits,
-        A_eq=np.hstack([sums, np.zeros((len(inputs), auxiliary - distributions))]),
-        b_eq=np.ones(len(inputs)),
+        A_eq=np.hstack([sums, np.zeros((len(sums), more))]),
+        b_eq=np.ones(len(sums)),
         method="highs",
     )
     assert found.status == 0, found.message
@@ -199,13 +202,9 @@ def test_guesses_of_one_answer_stay_below_counts_and_recursion(said, answer, pro
     attained = 0
     for guesses, (epsilon, delta) in itertools.product((1, 2), LINES):
         for right in range(1, guesses + 1):
-            best = largest(
-                2, fixed_guesses(2, guesses, (answer,)), lambda y, s, v=right: right_of(y, s) >= v, [(epsilon, delta)],
-                probability,
-            )  # fmt: skip
-            counted = CanaryGuesses(
-                canaries=2, numbers=(guesses,), correct=(right,), answer=said, probability=probability
-            )
+            outputs, counts = fixed_guesses(2, guesses, (answer,)), {"numbers": (guesses,), "correct": (right,)}
+            best = largest(2, outputs, lambda y, s, v=right: right_of(y, s) >= v, [(epsilon, delta)], probability)
+            counted = CanaryGuesses(canaries=2, **counts, answer=said, probability=probability)
             for kind in ("counts", "f-dp"):
                 found = tail(CanaryTest(kind, guesses, 0.05), ApproxDP(epsilon, delta), counted)
                 assert found >= best - ROUNDING
@@ -271,18 +270,7 @@ def by_distance(canaries, right, lines):
             auxiliary += 1
         entries += [(len(limits), k, 1.0) for k in range(first, auxiliary)]
         limits.append(delta)
-    rows, columns, values = zip(*entries, strict=True)
-    gain = np.zeros(auxiliary)
-    gain[right : canaries + 1] = -1.0
-    found = linprog(
-        gain,
-        A_ub=coo_matrix((values, (rows, columns)), shape=(len(limits), auxiliary)).tocsr(),
-        b_ub=limits,
-        A_eq=(np.arange(auxiliary) <= canaries)[None].astype(float),
-        b_eq=[1.0],
-        method="highs",
-    )
-    return -found.fun
+    return solved(-1.0 * (np.arange(canaries + 1) >= right), entries, limits, auxiliary, np.ones((1, canaries + 1)))
 
 
 @pytest.mark.parametrize("canaries", [5, 20])

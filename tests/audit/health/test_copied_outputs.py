@@ -9,7 +9,7 @@ import pytest
 from dpaudit import PureDP, Verdict, check_outputs
 from dpaudit.audit.events.outputs import as_outputs
 from dpaudit.audit.health import copied_outputs as module
-from dpaudit.audit.health.copied_outputs import agreement, passage_length, repeated_passage, shared_passage
+from dpaudit.audit.health.copied_outputs import agreement, first_passage, passage_length
 from dpaudit.audit.health.findings import FALSE_ALARM, HealthCheck
 from dpaudit.audit.health.run_independence import examine_order
 
@@ -81,12 +81,12 @@ def test_copies_in_another_order_are_found_by_how_often_outputs_occur():
 def test_copies_make_an_audit_inconclusive_and_can_be_silenced():
     rng = np.random.default_rng(0)
     xs, ys = (np.tile(rng.laplace(mean, size=2_000), 3) for mean in (0, 1))
-    result = check_outputs(xs, ys, claim=PureDP(1.0), floating_point="ignore")
+    options = {"claim": PureDP(1.0), "floating_point": "ignore"}
+    result = check_outputs(xs, ys, **options)
     assert result.verdict is Verdict.INCONCLUSIVE
     assert "4,000 of 6,000 outputs on y repeat earlier ones in the same order: runs 2,001 to 4,000 equal" in str(result)
     assert "Remove the copies" in str(result)
-    silenced = check_outputs(xs, ys, claim=PureDP(1.0), floating_point="ignore", ignore="duplicate-outputs")
-    assert silenced.findings == ()
+    assert check_outputs(xs, ys, **options, ignore="duplicate-outputs").findings == ()
 
 
 def repeats(sequence, length):
@@ -106,7 +106,8 @@ def codes(values):
 def test_chance_of_a_repeat_by_enumeration(distribution, runs, length):
     chance = 0.0
     for sequence in itertools.product(range(len(distribution)), repeat=runs):
-        is_found = repeated_passage(codes(sequence), length) is not None
+        drawn = codes(sequence)
+        is_found = first_passage(drawn, drawn, length) is not None
         assert is_found == repeats(sequence, length)
         chance += is_found * math.prod(distribution[value] for value in sequence)
     apart = math.comb(runs - 2 * length + 2, 2)  # pairs of windows without overlap
@@ -124,7 +125,7 @@ def test_chance_of_a_shared_passage_by_enumeration(length):
         windows = {x[i : i + length] for i in range(runs - length + 1)}
         for y in itertools.product((0, 1), repeat=runs):
             expected = any(y[i : i + length] in windows for i in range(runs - length + 1))
-            assert (shared_passage(codes(x), codes(y), length) is not None) == expected
+            assert (first_passage(codes(x), codes(y), length) is not None) == expected
             chance += expected * math.prod(on_x[v] for v in x) * math.prod(on_y[v] for v in y)
     assert 0.0 < chance <= (runs - length + 1) ** 2 * max(on_x) ** length * (1.0 + 1e-9)
 
@@ -134,10 +135,8 @@ def test_the_agreement_is_the_largest_of_all_distributions_and_the_length_the_le
     """Distributions on five outputs, also with an output that has the largest allowed probability."""
     distributions = np.random.default_rng(0).dirichlet(np.full(5, 0.3), size=20_000)
     attained = [likeliest, 1.0 - likeliest] if likeliest >= 0.5 else [likeliest] * int(1 / likeliest)
-    largest = max(
-        [float(distribution @ distribution) for distribution in distributions if distribution.max() <= likeliest]
-        + [sum(p * p for p in attained)]
-    )
+    allowed = distributions[distributions.max(axis=1) <= likeliest]
+    largest = max([*(allowed**2).sum(axis=1), sum(p * p for p in attained)])
     chance = agreement(likeliest)
     assert 0.9 * chance * (1.0 - 1e-9) <= largest <= chance * (1.0 + 1e-9)
     length = passage_length(1e9, chance, FALSE_ALARM)
@@ -148,13 +147,14 @@ def test_the_agreement_is_the_largest_of_all_distributions_and_the_length_the_le
 def test_the_first_passage_is_reported_with_its_length():
     passage = np.arange(100, 130)
     sequence = codes(np.concatenate([[1, 2], passage, [3], passage[4:], [4], passage]))
-    assert repeated_passage(sequence, 5) == module.Passage(first=6, second=33, length=26, copies=26 + 30)
-    assert repeated_passage(sequence, 31) is None
-    assert shared_passage(sequence, codes(passage[:9]), 9) == module.Passage(first=2, second=0, length=9, copies=9)
-    assert shared_passage(sequence, codes([7] * 9), 9) is None
+    assert first_passage(sequence, sequence, 5) == module.Passage(first=6, second=33, length=26, copies=26 + 30)
+    assert first_passage(sequence, sequence, 31) is None
+    assert first_passage(sequence, codes(passage[:9]), 9) == module.Passage(first=2, second=0, length=9, copies=9)
+    assert first_passage(sequence, codes([7] * 9), 9) is None
 
 
 def test_windows_with_equal_marks_and_different_outputs_are_not_a_finding(monkeypatch):
     monkeypatch.setattr(module, "_marks", lambda codes, length: np.zeros(max(0, len(codes) - length + 1), np.uint64))
-    assert repeated_passage(codes(range(40)), 5) is None
-    assert shared_passage(codes(range(40)), codes(range(50, 90)), 5) is None
+    numbers = codes(range(40))
+    assert first_passage(numbers, numbers, 5) is None
+    assert first_passage(numbers, codes(range(50, 90)), 5) is None

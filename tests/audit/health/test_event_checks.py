@@ -1,14 +1,16 @@
 """Constant outputs, events that all runs share, and hit rates that differ from the pilot."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from dpaudit import PureDP, Verdict, check
 from dpaudit.audit.events.events import Intervals
+from dpaudit.audit.health.event_checks import Evidence, are_same, constant_output, idle_event, pilot_findings
 from dpaudit.audit.health.findings import Finding, HealthCheck
 from dpaudit.audit.inference.event_test import Counts
 from dpaudit.audit.portfolio.choice import Choice
-from dpaudit.audit.procedures.audit import Evidence, event_findings, pilot_findings
 
 CONSTANT, IDLE, UNSTEADY = HealthCheck.CONSTANT_OUTPUT, HealthCheck.NO_POWER, HealthCheck.NONSTATIONARY
 HALF_LINE = Intervals(((0.0, np.inf),))
@@ -44,9 +46,20 @@ def test_a_constant_says_nothing_unless_its_check_is_silenced(name, sequential):
         assert checks(audit(CONSTANTS[name], sequential=sequential, ignore=others)) == {CONSTANT}
 
 
-def made(count_x, count_y, *, runs=10_000, event=HALF_LINE):
-    counts = Counts(count_x=count_x, runs_x=runs, count_y=count_y, runs_y=runs)
-    return Evidence(VARIED, VARIED, choice(1, 1, event), counts, counts, 2_000)
+def test_outputs_are_the_same_only_if_the_last_one_is():
+    for other in (1.0, np.nan):
+        assert not are_same(np.append(np.zeros(1_000), other))
+    assert are_same(np.full((1_000, 2), np.nan))
+    assert not are_same(np.zeros(0))
+
+
+def made(count_x, count_y):
+    counts = Counts(count_x=count_x, runs_x=10_000, count_y=count_y, runs_y=10_000)
+    return Evidence(VARIED, VARIED, choice(1, 1), counts, counts, 2_000)
+
+
+def choice(pilot_x, pilot_y):
+    return Choice(HALF_LINE, "x", pilot_x, pilot_y, 2_000)
 
 
 VARIED = np.random.default_rng(0).normal(size=100)
@@ -54,42 +67,44 @@ VARIED = np.random.default_rng(0).normal(size=100)
 
 @pytest.mark.parametrize("counts", [0, 10_000])
 def test_an_event_that_all_runs_share(counts):
-    (found,) = event_findings(made(counts, counts), Verdict.NOT_REFUTED)
+    (found,) = idle_event(made(counts, counts))
     assert found.check is IDLE
     often = "all" if counts else "none"
     assert f"(output ≥ 0) occurred in {often} of 10,000 runs on x and 10,000 on y" in str(found)
     assert str(found).endswith("Silence this check with ignore='no-power'.")
 
 
-def test_an_audit_of_too_few_runs_says_that_nothing_recurs_unless_another_check_has_failed():
-    (found,) = event_findings(made(0, 0), Verdict.INCONCLUSIVE)
+def test_a_pilot_of_equal_outputs_that_later_runs_do_not_give_is_no_constant():
+    """The event contains the pilot's output, 0."""
+    for counts, found in ((0, []), (10_000, [CONSTANT])):
+        evidence = replace(made(counts, counts), x=np.zeros(100), y=np.zeros(100))
+        assert [each.check for each in constant_output(evidence)] == found
+
+
+def test_an_audit_of_too_few_runs_says_that_nothing_recurs():
+    (found,) = idle_event(made(0, 0), says_too_few=True)
     assert found.check is IDLE
     assert str(found).startswith("no event could be learned, because ")
-    failed = (Finding(HealthCheck.DUPLICATE_OUTPUTS, "repeated"),)
-    assert event_findings(made(0, 0), Verdict.INCONCLUSIVE, failed) == []
-
-
-def choice(pilot_x, pilot_y, event=HALF_LINE, runs=2_000):
-    return Choice(event, "x", pilot_x, pilot_y, runs)
 
 
 @pytest.mark.parametrize(
-    ("counts", "pilot", "sides"),
+    ("counts", "sides"),
     [
-        ((5_000, 5_000), (1_000, 1_000), ""),
-        ((5_000, 5_500), (1_000, 1_000), ""),  # 5%, a possible error of the pilot from the choice of the event
-        ((5_000, 0), (1_000, 1_000), "y"),
-        ((10_000, 5_000), (1_000, 1_000), "x"),
-        ((10_000, 0), (1_000, 1_000), "xy"),
+        ((5_000, 5_000), ""),
+        ((5_000, 5_500), ""),  # 5%, a possible error of the pilot from the choice of the event
+        ((5_000, 0), "y"),
+        ((10_000, 5_000), "x"),
+        ((10_000, 0), "xy"),
     ],
 )
-def test_counts_unlike_those_of_the_pilot(counts, pilot, sides):
-    findings = pilot_findings(choice(*pilot), made(*counts).counts, ())
+def test_counts_unlike_those_of_the_pilot(counts, sides):
+    pilot = choice(1_000, 1_000)
+    findings = pilot_findings(pilot, made(*counts).counts, ())
     assert [finding.check for finding in findings] == [UNSTEADY] * len(sides)
     for side, finding in zip(sides, findings, strict=True):
         assert f"pilot runs on {side}, but in " in str(finding)
     repeated = Finding(HealthCheck.DUPLICATE_OUTPUTS, "2 of 9 blocks are equal.")  # which explains the difference
-    assert pilot_findings(choice(*pilot), made(*counts).counts, (repeated,)) == []
+    assert pilot_findings(pilot, made(*counts).counts, (repeated,)) == []
 
 
 class Switching:
@@ -128,10 +143,17 @@ class Unlike:
         return Unlike, (self.value,)
 
 
-def test_objects_that_never_come_again_accuse_nobody():
+def test_objects_that_never_come_again_accuse_nobody(monkeypatch):
     """An event without outputs must not be compared with counts that were not observed."""
-    result = audit(lambda d, rng: Unlike(64 * int(rng.integers(10**12)) + 7), runs=400)
+
+    def unlike(d, rng):
+        return Unlike(64 * int(rng.integers(10**12)) + 7)
+
+    result = audit(unlike, runs=400)
     assert checks(result) == {IDLE}
     assert "no event could be learned, because " in str(result)
     assert "keeps state" not in str(result)
     assert result.counts.count_x + result.counts.count_y == 0
+    failed = Finding(HealthCheck.DUPLICATE_OUTPUTS, "repeated")  # which says why nothing can be tested
+    monkeypatch.setattr("dpaudit.audit.procedures.audit.examine", lambda *_, **__: (failed,))
+    assert audit(unlike, runs=400).findings == (failed,)

@@ -32,14 +32,13 @@ CLAIMS = [
 ]  # fmt: skip
 
 
-def pvalues(n: int, m: int, claim, alpha: float) -> np.ndarray:
-    """Return all p-values, shape (n + 1, m + 1); grouping by the counts on y is faster."""
-    return np.array(
-        [
-            [pvalue(Counts(count_x=x, runs_x=n, count_y=y, runs_y=m), claim, alpha=alpha) for x in range(n + 1)]
-            for y in range(m + 1)
-        ]
-    ).T
+def counted(x: int, n: int, y: int, m: int) -> Counts:
+    return Counts(count_x=x, runs_x=n, count_y=y, runs_y=m)
+
+
+def of_all_counts(function, n: int, m: int) -> np.ndarray:
+    """Return a function of all counts, shape (n + 1, m + 1); grouping by the counts on y is faster."""
+    return np.array([[function(counted(x, n, y, m)) for x in range(n + 1)] for y in range(m + 1)]).T
 
 
 def largest_sizes(claim, *rejected: np.ndarray) -> list[float]:
@@ -58,7 +57,7 @@ def largest_sizes(claim, *rejected: np.ndarray) -> list[float]:
 @pytest.mark.parametrize("claim", CLAIMS, ids=str)
 @pytest.mark.parametrize(("n", "m"), [(4, 8), (8, 4)])  # unequal, so that runs that are exchanged show
 def test_size_never_exceeds_alpha(n, m, claim):
-    found = pvalues(n, m, claim, 0.05)
+    found = of_all_counts(lambda counts: pvalue(counts, claim), n, m)
     alphas = (0.05, 0.01, 0.2)  # the test is tuned to .05 and valid for any alpha
     sizes = largest_sizes(claim, *(found <= alpha for alpha in alphas))
     assert all(size <= alpha for size, alpha in zip(sizes, alphas, strict=True))
@@ -66,18 +65,13 @@ def test_size_never_exceeds_alpha(n, m, claim):
 
 def test_size_comes_near_alpha():
     """The size test above would accept a test that never rejects."""
-    assert largest_sizes(PureDP(1.0), pvalues(20, 20, PureDP(1.0), 0.05) <= 0.05)[0] > 0.03
+    rejected = of_all_counts(lambda counts: pvalue(counts, PureDP(1.0)) <= 0.05, 20, 20)
+    assert largest_sizes(PureDP(1.0), rejected)[0] > 0.03
 
 
 @pytest.mark.parametrize("claim", [PureDP(1.0), ApproxDP(1.0, 0.05), GaussianDP(1.0)], ids=str)
 def test_bound_exceeds_the_truth_with_probability_at_most_alpha(claim):
-    n = m = 10
-    bounds = np.array(
-        [
-            [parameter_lower(Counts(count_x=x, runs_x=n, count_y=y, runs_y=m), claim, alpha=0.1) for x in range(n + 1)]
-            for y in range(m + 1)
-        ]
-    ).T
+    bounds = of_all_counts(lambda counts: parameter_lower(counts, claim, alpha=0.1), 10, 10)
     for truth in (claim.parameter, 0.3, 2.0):
         assert largest_sizes(claim.with_parameter(truth), bounds > truth)[0] <= 0.1
 
@@ -85,7 +79,7 @@ def test_bound_exceeds_the_truth_with_probability_at_most_alpha(claim):
 @pytest.mark.parametrize("counts", [(60, 100, 10, 100), (30, 30, 1, 3000)])
 @pytest.mark.parametrize("claim", [*CLAIMS, ZeroConcentratedDP(0.5)], ids=str)
 def test_pvalue_grows_with_the_parameter_and_crosses_alpha_at_the_bound(claim, counts):
-    observed = Counts(count_x=counts[0], runs_x=counts[1], count_y=counts[2], runs_y=counts[3])
+    observed = counted(*counts)
     bound, estimate = parameter_lower(observed, claim, alpha=0.05), parameter_estimate(observed, claim)
     top = min(2 * bound + 0.5, claim.max_parameter * 0.999)
     found = [pvalue(observed, claim.with_parameter(s)) for s in np.linspace(0.0, top, 3)]
@@ -99,13 +93,13 @@ def test_pvalue_grows_with_the_parameter_and_crosses_alpha_at_the_bound(claim, c
 @pytest.mark.parametrize("n", [10**4, 10**10])
 def test_gap_is_within_three_percent_of_the_asymptotic_one(n):
     p, q = 0.5, 0.5 * math.exp(-1)
-    counts = Counts(count_x=round(n * p), runs_x=n, count_y=round(n * q), runs_y=n)
+    counts = counted(round(n * p), n, round(n * q), n)
     gap = 1.6449 * math.sqrt((1 - p) / (p * n) + (1 - q) / (q * n))
     assert parameter_estimate(counts, PureDP(1.0)) - parameter_lower(counts, PureDP(1.0), alpha=0.05) < 1.03 * gap
 
 
 def test_bound_is_monotone_in_alpha_and_in_the_counts():
-    counts = [Counts(count_x=x, runs_x=1000, count_y=50, runs_y=1000) for x in (60, 120, 200, 400)]
+    counts = [counted(x, 1000, 50, 1000) for x in (60, 120, 200, 400)]
     by_counts = [parameter_lower(c, PureDP(1.0), alpha=0.05) for c in counts]
     assert by_counts == sorted(by_counts)
     assert by_counts[-1] > 1.5
@@ -121,7 +115,7 @@ LARGE = [(0, N, 0, N), (N, N, 0, N), (N, N, N, N), (30, N, 2, N), (N // 2, N, N 
 @pytest.mark.parametrize("claim", [*CLAIMS, ZeroConcentratedDP(0.5)], ids=str)
 def test_corners_are_defined(claim):
     for corner in CORNERS + (LARGE if claim == PureDP(1.0) else []):
-        counts = Counts(count_x=corner[0], runs_x=corner[1], count_y=corner[2], runs_y=corner[3])
+        counts = counted(*corner)
         assert 0.0 < pvalue(counts, claim) <= 1.0
         bound = parameter_lower(counts, claim, alpha=0.05)
         assert 0.0 <= bound < claim.max_parameter
@@ -132,8 +126,8 @@ def test_corners_are_defined(claim):
 def test_impossible_counts_and_other_arguments_are_refused():
     for bad in ((-1, 5, 0, 5), (6, 5, 0, 5), (0, 0, 0, 5), (1, 5, 2.5, 5)):
         with pytest.raises(OptionError):
-            Counts(count_x=bad[0], runs_x=bad[1], count_y=bad[2], runs_y=bad[3])
-    counts = Counts(count_x=60, runs_x=100, count_y=10, runs_y=100)
+            counted(*bad)
+    counts = counted(60, 100, 10, 100)
     assert pvalue(counts, 1.0) == pvalue(counts, PureDP(1.0)) < 0.05
     with pytest.raises(ClaimError, match="is not a claim"):
         pvalue(counts, "1.0")
@@ -145,7 +139,7 @@ def test_impossible_counts_and_other_arguments_are_refused():
 @pytest.mark.parametrize("claim", [PureDP(1.0), ApproxDP(0.5, 0.2, bound_on="delta"), RenyiDP(2.0, 0.3)], ids=str)
 def test_beside_known_numbers_nothing_is_left_out_that_betters_them(claim):
     for count_x in (20, 75, 95, 100):
-        counts = Counts(count_x=count_x, runs_x=100, count_y=10, runs_y=100)
+        counts = counted(count_x, 100, 10, 100)
         p, bound = joint_test(counts, claim, alpha=0.01)
         for known in (claim.parameter, *(share * bound for share in (0.9, 1.1) if share * bound > claim.parameter)):
             expected = bound if bound > known else 0.0
@@ -195,7 +189,7 @@ def test_counts_lie_in_their_own_region_and_hardly_in_a_smaller_one(claim, n, m)
     for share in (0.0, 0.01, 0.3, 0.9):
         count_y, power = round(share * m), float(claim.max_power(share)[0])
         for count_x in {0, round(n * power), round(n * power + 2 * math.sqrt(n)), round(n * (1 + power) / 2), n}:
-            counts = Counts(count_x=min(count_x, n), runs_x=n, count_y=count_y, runs_y=m)
+            counts = counted(min(count_x, n), n, count_y, m)
             parameter, z = order(counts, claim, 1.6)
             if z == 0.0 or math.isinf(parameter):
                 continue

@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 
 from dpaudit.audit.events.events import Intervals, Scored
 from dpaudit.audit.events.scores import Coordinate, Number
-from dpaudit.audit.portfolio.cells import Column, Cut, as_spread, event_of, from_the_inside
+from dpaudit.audit.portfolio.cells import RECURS, Column, Cut, as_spread, event_of, from_the_inside
 from dpaudit.audit.records.json_codec import plain_data, read_data
 
 ANY = st.one_of(
@@ -86,7 +86,7 @@ def test_a_value_that_recurs_among_others_has_a_cell(odd):
     x, y = (np.where(rng.random(4_000) < share, 0.0, rng.normal(size=4_000)) for share in (0.12, 0.1))
     x[:50] = odd
     cut = Cut.of(Column(Number(), x, y))
-    own = [at for at in np.flatnonzero(cut.width == -1) if cut.edges[cut.low[at] - 1] == 0.0]
+    own = [at for at in np.flatnonzero(cut.kind == RECURS) if cut.edges[cut.low[at] - 1] == 0.0]
     assert len(own) == 1
     mask = mask_of(cut, own[0])
     event = cut.event(mask)
@@ -98,7 +98,7 @@ def test_a_value_that_recurs_among_others_has_a_cell(odd):
 def test_no_value_is_marked_where_all_recur_or_none_does_and_what_does_not_vary_is_not_cut():
     rng = np.random.default_rng(3)
     for sides in (rng.normal(size=(2, 4_000)), rng.integers(0, 9, (2, 4_000)).astype(np.float64)):
-        assert not np.any(Cut.of(Column(Number(), *sides)).width == -1)
+        assert not np.any(Cut.of(Column(Number(), *sides)).kind == RECURS)
     for values in (np.full(9, math.nan), np.full(9, math.inf), np.zeros(9), np.zeros(0)):
         assert Cut.of(Column(Number(), values, values)) is None
 

@@ -16,12 +16,12 @@ from dpaudit.audit.events.outputs import Raised, as_outputs, merge
 from dpaudit.audit.portfolio.choice import (
     choose_each_way,
     choose_event,
+    choose_on,
     choose_seen,
     directed_shares,
     seen_on_one_dataset,
 )
 from dpaudit.audit.portfolio.columns import cuts_of
-from dpaudit.audit.procedures.audit import choose_on
 
 HELD = 10_000
 RUNS = 200_000
@@ -30,13 +30,6 @@ Z = stats.norm.isf(0.05)
 
 def chosen(x, y, claim, alpha=0.05):
     return choose_event(cuts_of(x, y), claim, RUNS, alpha)[0]
-
-
-def both_ways(draw_x, draw_y, claim):
-    """The choice with x and y in either order; the more likely side changes its name and nothing else."""
-    rng = np.random.default_rng(0)
-    x, y = draw_x(rng), draw_y(rng)
-    return chosen(x, y, claim), chosen(y, x, claim)
 
 
 def expected_bound(p, q, claim=None):
@@ -50,11 +43,6 @@ def expected_bound(p, q, claim=None):
         return math.log((a - delta) / b) - Z * error
 
     return max(line(p, q), line(1 - q, 1 - p))
-
-
-def interval_mass(event, distribution):
-    """Exact probability of a union of intervals."""
-    return sum(distribution.cdf(high) - distribution.cdf(low) for low, high in event.intervals)
 
 
 @pytest.mark.parametrize(
@@ -76,25 +64,15 @@ def test_half_lines_of_known_distributions(make, claim, share):
         )
         for p, q in zip(tail_p, tail_q, strict=True)
     )
-    draws = (
-        (lambda rng: distribution_x.rvs(HELD, random_state=rng)),
-        (lambda rng: distribution_y.rvs(HELD, random_state=rng)),
-    )
-    forth, back = both_ways(*draws, claim)
-    for choice, p_distribution, q_distribution in (
-        (forth, distribution_x, distribution_y),
-        (back, distribution_y, distribution_x),
-    ):
+    rng = np.random.default_rng(0)
+    x, y = (distribution.rvs(HELD, random_state=rng) for distribution in (distribution_x, distribution_y))
+    forth, back = chosen(x, y, claim), chosen(y, x, claim)
+    for choice, distributions in ((forth, (distribution_x, distribution_y)), (back, (distribution_y, distribution_x))):
         assert isinstance(choice.event, Intervals)
-        mass = [interval_mass(choice.event, distribution) for distribution in (p_distribution, q_distribution)]
+        mass = [sum(one.cdf(high) - one.cdf(low) for low, high in choice.event.intervals) for one in distributions]
         p, q = mass if choice.more_likely_on == "x" else mass[::-1]
         assert expected_bound(p, q, claim) >= share * best
     assert forth.more_likely_on != back.more_likely_on
-
-
-def table_mass(event, distribution):
-    values = np.array(list(distribution), dtype=object)
-    return float(np.array(list(distribution.values()))[event.contains(values)].sum())
 
 
 TABLES = [
@@ -104,22 +82,6 @@ TABLES = [
     ({1.0: 0.6, Raised("ValueError"): 0.4}, {1.0: 0.9, Raised("ValueError"): 0.1}),
     ({"a": 0.99, "leak": 0.01}, {"a": 1.0, "leak": 0.0}),
 ]
-
-
-def draw_table(distribution):
-    values = list(distribution)
-
-    def draw(rng):
-        return as_outputs([values[i] for i in rng.choice(len(values), HELD, p=list(distribution.values()))], HELD, "m")
-
-    return draw
-
-
-def merged(x, y):
-    """One kind of array for both sides, as the pilot has them."""
-    if x.dtype == object or y.dtype == object:
-        return x.astype(object), y.astype(object)
-    return x, y
 
 
 @pytest.mark.parametrize(("distribution_x", "distribution_y"), TABLES, ids=str)
@@ -137,15 +99,23 @@ def test_tables_of_outcomes(distribution_x, distribution_y):
         for s in subsets
         for a, b in ((distribution_x, distribution_y), (distribution_y, distribution_x))
     )
+
+    def mass(event, distribution):
+        return sum(np.array([*distribution.values()])[event.contains(np.array([*distribution], dtype=object))])
+
+    def draw(distribution):
+        values = [*distribution]
+        return as_outputs([values[i] for i in rng.choice(len(values), HELD, p=[*distribution.values()])], HELD, "m")
+
     rng = np.random.default_rng(0)
-    x, y = merged(draw_table(distribution_x)(rng), draw_table(distribution_y)(rng))
+    x, y = merge([draw(distribution_x)], [draw(distribution_y)])
     forth, back = chosen(x, y, PureDP(0.1)), chosen(y, x, PureDP(0.1))
     masses = [forth.pilot_count_x + forth.pilot_count_y, back.pilot_count_x + back.pilot_count_y]
     # An event of mean probability ½ and its complement are equally good in either direction.
     is_even = all(abs(mass - forth.pilot_runs) < 5 * math.sqrt(forth.pilot_runs) for mass in masses)
     assert forth.more_likely_on != back.more_likely_on or is_even
     for choice, a, b in ((forth, distribution_x, distribution_y), (back, distribution_y, distribution_x)):
-        masses = table_mass(choice.event, a), table_mass(choice.event, b)
+        masses = mass(choice.event, a), mass(choice.event, b)
         p, q = masses if choice.more_likely_on == "x" else masses[::-1]
         assert value(p, q) >= 0.97 * best
 
@@ -153,7 +123,7 @@ def test_tables_of_outcomes(distribution_x, distribution_y):
 def test_constant_outputs_have_an_event_all_the_same():
     for constant in (np.zeros(100), np.full(100, math.nan), np.full(100, math.inf), np.zeros((100, 3)),
                      np.zeros((100, 0)), np.full(100, None), np.full((100, 2), math.nan)):  # fmt: skip
-        choice = choose_on(constant, constant, PureDP(1.0), RUNS, 0.05, bits=False).choice
+        choice, _ = choose_on(constant, constant, cuts_of(constant, constant), PureDP(1.0), RUNS, 0.05)
         assert choice.event.contains(constant).all() or not choice.event.contains(constant).any()
         assert str(choice.event)
 
@@ -273,9 +243,9 @@ def _rare_value(rng, size):
 def test_what_is_narrower_than_a_cell_is_tested(draw, pilot, least):
     """Many outputs in a stretch of 1e-4, none in one of .03 on one dataset, and one of 2,000 values that is missing."""
     rng = np.random.default_rng(3)
-    chosen = choose_on(*draw(rng, pilot), PureDP(1.0), 95_000, 0.05, bits=False, both=True)
+    choice, _ = choose_event(cuts_of(*draw(rng, pilot)), PureDP(1.0), 95_000, 0.05, both=True)
     x, y = draw(rng, 200_000)
-    counts = sorted([chosen.choice.event.count(x) + 0.5, chosen.choice.event.count(y) + 0.5])
+    counts = sorted([choice.event.count(x) + 0.5, choice.event.count(y) + 0.5])
     assert math.log(counts[1] / counts[0]) > least
 
 

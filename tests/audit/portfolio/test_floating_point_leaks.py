@@ -12,7 +12,6 @@ from dpaudit.audit.portfolio.floating_point_leaks import (
     _KINDS,
     _LENGTHS,
     FALSE_WARNING,
-    FloatingPointLeak,
     floating_point_leak_in,
 )
 
@@ -22,21 +21,8 @@ def leaky(bit_is_set, rng):
     return np.round(rng.normal(size=len(bit_is_set)) * 8) / 8 + np.where(bit_is_set, 2.0**-20, 0.0)
 
 
-def test_the_shares_of_the_lengths_add_up_to_the_probability_that_is_printed():
-    assert f"{FALSE_WARNING:g}" == "1e-06"
-    event = Intervals(((0.5, np.inf),))
-    assert "false with probability at most 1e-06" in str(
-        FloatingPointLeak(event, "x", Counts(**QUARTERS), 2.0, "epsilon")
-    )
-
-
-QUARTERS = {"count_x": 1, "runs_x": 4, "count_y": 1, "runs_y": 4}
-
-
 def critical_counts(n, alpha):
-    """For each count on y, the least count on x, of n runs on each side, that refute 1-DP; n + 1 if none
-    do.
-    """
+    """For each count on y, the least count on x, of n runs on each side, that refutes 1-DP; n + 1 if none does."""
     found, least = [], 0
     for count_y in range(n + 1):
         while least <= n:
@@ -74,11 +60,15 @@ def test_a_planted_leak_is_found_at_every_length_that_can_show_it(monkeypatch):
     rng = np.random.default_rng(12)
     x, y = leaky(np.ones(20_000, bool), rng), leaky(np.zeros(20_000, bool), rng)
     choice = Choice(Intervals(((0.0, np.inf),)), "x", 1, 1, 2)
+    assert f"{FALSE_WARNING:g}" == "1e-06"
     for length in (60, 450, 20_000):
         found = floating_point_leak_in(x[:length], y[:length], PureDP(0.1), choice)
         assert found is not None, length
         assert found.counts.runs_x == max(each for each in _LENGTHS if each <= length) // 2
         half = found.counts.runs_x
-        assert f" of {half:,} on y, after {half:,} runs on each that chose the event; false with" in str(found)
+        said = (
+            f" of {half:,} on y, after {half:,} runs on each that chose the event; false with probability at most 1e-06"
+        )
+        assert said in str(found)
     assert floating_point_leak_in(x[:49], y[:49], PureDP(0.1), choice) is None
     assert levels == [FALSE_WARNING / (_KINDS * len(_LENGTHS))] * 3

@@ -12,20 +12,14 @@ import pytest
 from dpaudit import PureDP
 from dpaudit.audit.events.features import Coordinates
 from dpaudit.audit.events.outputs import as_outputs
-from dpaudit.audit.portfolio.choice import choose_event
-from dpaudit.audit.portfolio.columns import additive, columns_of, cuts_of
+from dpaudit.audit.portfolio.columns import additive, columns_of
 
-RUNS = 1_000_000
+from .chosen_events import chosen, expected_bound, frequencies
 
 
 class Answer(enum.Enum):
     ABOVE = 1
     BELOW = 2
-
-
-def expected_bound(p, q):
-    """The bound on epsilon that an event gives at RUNS runs a side, by the delta method."""
-    return math.log(p / q) - 1.645 * math.sqrt((1 - p) / (p * RUNS) + (1 - q) / (q * RUNS))
 
 
 def best_bound(loss):
@@ -36,15 +30,6 @@ def best_bound(loss):
     ends = np.flatnonzero(np.diff(loss, append=-math.inf) < 0)  # a plateau is taken whole
     ends = ends[(p[ends] > 1e-3) & (p[ends] < 0.99)]
     return max(expected_bound(p[i], q[i]) for i in ends[:: max(1, len(ends) // 500)])
-
-
-def bound_of_choice(draw, x, y, claim, pilot, seed=0, fresh=100_000):
-    """The bound to be expected of the chosen event, with its probabilities from fresh outputs."""
-    rng = np.random.default_rng(seed)
-    choice, _ = choose_event(cuts_of(draw(x, pilot, rng), draw(y, pilot, rng)), claim, RUNS, 0.05)
-    rng = np.random.default_rng(seed + 1)
-    on_x, on_y = (np.mean(choice.event.contains(draw(data, fresh, rng))) for data in (x, y))
-    return expected_bound(on_x, on_y) if choice.more_likely_on == "x" else expected_bound(on_y, on_x)
 
 
 def noisy(answers, size, rng, scale=1.0):
@@ -84,6 +69,23 @@ def weak(answers, size, rng):
     return noisy(answers, size, rng, 25.0)
 
 
+def numbers_or_nothing(answers, size, rng):
+    """The first noisy answer above its threshold, with its place, or only that there was none."""
+    values = noisy(answers, size, rng, 2.0)
+    above = values > 1.0
+    first = np.where(above.any(axis=1), above.argmax(axis=1), -1)
+    return as_outputs(
+        [
+            (Answer.BELOW,) * int(i) + (Answer.ABOVE, float(values[row, i])) if i >= 0 else Answer.BELOW
+            for row, i in enumerate(first)
+        ],
+        size,
+        "f",
+    )
+
+
+# Nothing above on y is .5/…⁴ as likely: the chance that all four stay below 1.
+ALL_BELOW = math.log((1 - 0.5 * math.exp(-0.5)) ** 4 / 0.5**4)
 BIT_LOSSES = (np.random.default_rng(7).binomial(4, 0.6, 100_000) * 2 - 4) * math.log(0.6 / 0.4)
 
 
@@ -102,41 +104,18 @@ BIT_LOSSES = (np.random.default_rng(7).binomial(4, 0.6, 100_000) * 2 - 4) * math
         (signs, 0.7, 0.3, 0.5, 10_000, 100_000, lambda: math.log(0.7 / 0.3), 0.9),
         (bits, [1] * 4 + [0] * 8, [0] * 12, 0.5, 25_000, 100_000, lambda: best_bound(BIT_LOSSES), 0.93),
         (wide, 2.0, 0.0, 1.0, 6_000, 6_000, lambda: 2.0, 0.7),
+        (numbers_or_nothing, [1.0] * 4, [0.0] * 4, 0.5, 6_000, 10_000, lambda: ALL_BELOW, 0.9),
     ],
 )
 def test_a_share_of_the_best_bound(draw, x, y, epsilon, pilot, fresh, best, share):
-    """Of a moved row neither cell shows more than half of the loss, and the parts of the others add up too."""
-    bound = bound_of_choice(draw, x, y, PureDP(epsilon), pilot, fresh=fresh)
+    """Of a moved row neither cell shows more than half of the loss, and the parts of the others add up too.
+
+    Lists of different lengths with Enums and a number need no feature written by hand.
+    """
+    choice = chosen(draw, x, y, PureDP(epsilon), pilot, np.random.default_rng(0))
+    bound = expected_bound(*frequencies(choice, draw, x, y, fresh, np.random.default_rng(1)))
     assert bound > share * best()
     assert draw is not noisy or bound < 2.0
-
-
-def numbers_or_nothing(answers, size, rng):
-    """The first noisy answer above its threshold, with its place, or only that there was none."""
-    values = noisy(answers, size, rng, 2.0)
-    above = values > 1.0
-    first = np.where(above.any(axis=1), above.argmax(axis=1), -1)
-    return as_outputs(
-        [
-            (Answer.BELOW,) * int(i) + (Answer.ABOVE, float(values[row, i])) if i >= 0 else Answer.BELOW
-            for row, i in enumerate(first)
-        ],
-        size,
-        "f",
-    )
-
-
-def test_outputs_of_unlike_kinds():
-    """Lists of different lengths with Enums and a number: no feature was written by hand."""
-    x, y = [1.0, 1.0, 1.0, 1.0], [0.0, 0.0, 0.0, 0.0]
-    rng = np.random.default_rng(0)
-    pilot = [numbers_or_nothing(data, 6_000, rng) for data in (x, y)]
-    choice, _ = choose_event(cuts_of(*pilot), PureDP(0.5), RUNS, 0.05)
-    p, q = (float(np.mean(choice.event.contains(numbers_or_nothing(d, 10_000, rng)))) for d in (x, y))
-    p, q = (p, q) if choice.more_likely_on == "x" else (q, p)
-    # Nothing above on y is .5/…⁴ as likely: the chance that all four stay below 1.
-    below_x, below_y = 0.5**4, (1 - 0.5 * math.exp(-0.5)) ** 4
-    assert expected_bound(p, q) > 0.9 * math.log(below_y / below_x)
 
 
 def test_a_sum_is_the_log_ratio_of_independent_columns():

@@ -9,8 +9,9 @@ from scipy.special import ndtri
 from dpaudit import GaussianDP, check
 from dpaudit.audit.events.features import Standardised
 from dpaudit.audit.events.scores import Projection
-from dpaudit.audit.portfolio.choice import choose_event
-from dpaudit.audit.portfolio.columns import columns_of, cuts_of, standardised, weights
+from dpaudit.audit.portfolio.columns import columns_of, standardised, weights
+
+from .chosen_events import chosen, frequencies
 
 WIDTH, MU = 520, 2.0
 PLACES = np.arange(WIDTH)
@@ -43,9 +44,9 @@ FORMS = {
 def parameter(draw):
     """The parameter that the event chosen on a pilot shows in other runs."""
     rng = np.random.default_rng(0)
-    choice, _ = choose_event(cuts_of(draw(1.0, 1_000, rng), draw(0.0, 1_000, rng)), GaussianDP(0.5), 10_000, 0.05)
-    on_x, on_y = (choice.event.contains(draw(x, 4_000, rng)).mean() for x in (1.0, 0.0))
-    return abs(ndtri(on_x) - ndtri(on_y))
+    choice = chosen(draw, 1.0, 0.0, GaussianDP(0.5), 1_000, rng, 10_000)
+    p, q = frequencies(choice, draw, 1.0, 0.0, 4_000, rng)
+    return ndtri(p) - ndtri(q)
 
 
 @pytest.mark.parametrize("kind", SHIFTS)
@@ -96,14 +97,14 @@ def test_weights_have_the_best_estimated_ratio():
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(2, 50, 30))
     x[:, :4] += 1.0
-    t = (x.mean(axis=0) - y.mean(axis=0)) / np.sqrt((x.var(axis=0, ddof=1) + y.var(axis=0, ddof=1)) / 50)
+    error = np.sqrt((x.var(axis=0, ddof=1) + y.var(axis=0, ddof=1)) / 50)
+    t = (x.mean(axis=0) - y.mean(axis=0)) / error
     ratios = {}
     for threshold in (0.0, *np.abs(t)):
         found = np.sign(t) * np.maximum(np.abs(t) - threshold, 0.0)
         if found.any():
             ratios[threshold] = (found @ t - np.count_nonzero(found)) / np.linalg.norm(found)
     best = max(ratios, key=ratios.get)
-    error = np.sqrt((x.var(axis=0, ddof=1) + y.var(axis=0, ddof=1)) / 50)
     expected = np.sign(t) * np.maximum(np.abs(t) - best, 0.0) / error
     assert weights(x, y) == pytest.approx(expected, rel=1e-6)
     assert set(np.flatnonzero(expected)) >= set(range(4))

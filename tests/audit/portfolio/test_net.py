@@ -76,15 +76,20 @@ def pilot(name):
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_counts_in_cells_are_those_of_every_event(name):
+def test_counts_in_cells_are_those_of_every_event_by_scores_read_in_any_order(name):
     net, fresh = Net.of(pilot(name)[2], CLAIMS[0], 10_000), KINDS[name](np.random.default_rng(2), 100)
-    counted = net.cells.count(fresh)
+    scores, counted, reading = net.cells.scores, net.cells.count(fresh), Reading(fresh)
+    read = [score.values(fresh) for score in scores]
+    for score, values in [*zip(scores, read, strict=True)][::-1]:
+        np.testing.assert_array_equal(reading.values(score), values, str(score))  # bit by bit
+    parts = np.concatenate([scores[-1].values(part) for part in np.split(fresh, 4)])
+    np.testing.assert_array_equal(parts, read[-1])
     assert {int(part.sum()) for part in np.split(counted, np.cumsum(net.cells.sizes)[:-1])} == {100}
-    counts, read = net.counts(counted), [score.values(fresh) for score in net.cells.scores]
+    counts = net.counts(counted)
     for index, own in list(enumerate(counts.tolist()))[:: 1 if len(counts) < 1_000 else 7]:
         event = net.event(index)
         if isinstance(event, Scored) and index % 50:  # reading objects takes milliseconds
-            assert event.score is net.cells.scores[net.column[index]]
+            assert event.score is scores[net.column[index]]
             assert event.event.count(read[net.column[index]]) == own
         else:
             assert event.count(fresh) == own
@@ -111,17 +116,6 @@ def test_weights_sum_to_one(name):
         assert net.weights.shape == (2, net.n_events)
         assert net.weights.sum() == pytest.approx(1.0, abs=1e-12)
         assert (net.weights > 0.0).all()
-
-
-@pytest.mark.parametrize("name", KINDS)
-def test_values_read_together_are_those_of_each_score(name):
-    """Bit by bit, for every score of a net, in any order of reading."""
-    scores, fresh = Net.of(pilot(name)[2], CLAIMS[0], 10_000).cells.scores, KINDS[name](np.random.default_rng(3), 20)
-    reading = Reading(fresh)
-    for score in scores[::-1]:
-        np.testing.assert_array_equal(reading.values(score), score.values(fresh), str(score))
-    parts = np.concatenate([scores[-1].values(part) for part in np.split(fresh, 4)])
-    np.testing.assert_array_equal(parts, scores[-1].values(fresh))
 
 
 @pytest.mark.parametrize(("outcomes", "third"), [((0.0, 1.0), 0.5), ((0.0, 1.0), math.nan), (("yes", "no"), None)])
@@ -177,41 +171,33 @@ def test_a_stretch_of_odd_density_is_one_event_across_the_edges_in_it():
     x, y = rng.laplace(size=5_000), rng.laplace(size=5_000)
     x[:150] = rng.uniform(0.3, 0.301, 150)
     cut = cut_columns([Column(Number(), x, y, is_output=True, is_part=True)])[0]
-    wide = [at for at in np.flatnonzero(cut.width == RECURS).tolist() if cut.high[at] > cut.low[at] + 1]
+    wide = [at for at in np.flatnonzero(cut.kind == RECURS).tolist() if cut.high[at] > cut.low[at] + 1]
     counts = [(cut.count_x[cut.places(at)].sum(), cut.count_y[cut.places(at)].sum()) for at in wide]
     assert max(on_x for on_x, _ in counts) >= 50
     assert max(on_y for _, on_y in counts) < 10
+
+
+SETTINGS = Settings(
+    claim=PureDP(1.0), claim_source="", pair=Pair(x="x", y="y", difference="", adjacency="", distance=1), alpha=0.05,
+    detect=None, power=0.95, name="outputs", provenance=None, seed=0, floating_point="ignore",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", [numbers, texts])
 def test_the_main_runs_do_not_change_the_portfolio(kind):
     """Outputs whose first runs are the same have the same events and weights, whatever the other runs show."""
     rng, runs = np.random.default_rng(0), 2_000
-    first = [kind(rng, longest_pilot(runs, np.zeros((1, 3)))) for _ in range(2)]
+    first = [kind(rng, longest_pilot(runs, width=3)) for _ in range(2)]
     rest = [kind(rng, runs - len(first[0])) for _ in range(2)]
-    alike = [np.concatenate([side, more]) for side, more in zip(first, rest, strict=True)]
-    apart = [
-        np.concatenate([first[0], rest[0]]),
-        np.concatenate([first[1], np.repeat(rest[1][:1], len(rest[1]), axis=0)]),
-    ]
-    settings = Settings(
-        claim=PureDP(1.0),
-        claim_source="",
-        pair=Pair(x="x", y="y", difference="", adjacency="", distance=1),
-        alpha=0.05,
-        detect=None,
-        power=0.95,
-        name="outputs",
-        provenance=None,
-        seed=0,
-        floating_point="ignore",
-    )
-    audits = [RecordedAudit(settings, sides, ()) for sides in (alike, apart)]
-    for audit, sides in zip(audits, (alike, apart), strict=True):
-        audit.shuffled = merge(*([side] for side in sides))  # in the order given
+    found = []
+    for more_y in (rest[1], np.repeat(rest[1][:1], len(rest[1]), axis=0)):
+        outputs = merge([first[0], rest[0]], [first[1], more_y])
+        audit = RecordedAudit(SETTINGS, list(outputs), ())
+        audit.shuffled = outputs  # in the order given
         audit.pilot()
-    assert runs - audits[1].pilot_runs >= len(rest[1])
-    one, other = (audit.portfolio for audit in audits)
+        assert runs - audit.pilot_runs >= len(more_y)
+        found.append(audit.portfolio)
+    one, other = found
     assert one.choice == other.choice
     assert [str(score) for score in one.net.cells.scores] == [str(score) for score in other.net.cells.scores]
     assert one.net.cells.edges == other.net.cells.edges
@@ -234,11 +220,8 @@ def test_ranks_go_to_events_that_do_not_overlap_as_one_by_one():
     rng = np.random.default_rng(0)
     for events in (1, 40, 3_000):
         column, low = rng.integers(3, size=events), rng.integers(60, size=events)
-        high, count_x, count_y = (
-            low + rng.integers(1, 5, size=events),
-            *rng.integers(40, size=(2, events)).astype(float),
-        )
-        places = _Places((), (), column, low, high, high - low, count_x, count_y)
+        high, (count_x, count_y) = low + rng.integers(1, 5, size=events), rng.integers(40, size=(2, events))
+        places = _Places((), (), np.stack([column, low, high, high - low, count_x, count_y]))
         value = np.where(rng.random(2 * events) < 0.2, -np.inf, rng.integers(500, size=2 * events))
         kept = []
         for place in sorted(range(2 * events), key=lambda place: -value[place])[:2_000]:

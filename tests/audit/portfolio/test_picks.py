@@ -29,6 +29,8 @@ from dpaudit.audit.portfolio.picks import (
 )
 from dpaudit.audit.records.json_codec import plain_data, read_data
 
+from .chosen_events import chosen, frequencies
+
 
 def parity(even, size, rng, width, chosen):
     """Normals, of which the product of the chosen ones is positive with probability `even`."""
@@ -97,15 +99,14 @@ def parity_of(*chosen, width):
 def test_a_leak_that_no_column_shows(draw, x, y, epsilon, pilot, words, least):
     """Products of signs, keys that leak or move in opposite directions, and gaps between neighbours in order."""
     rng = np.random.default_rng(0)
-    choice, _ = choose_event(cuts_of(draw(x, pilot, rng), draw(y, pilot, rng)), PureDP(epsilon), 1_000_000, 0.05)
+    choice = chosen(draw, x, y, PureDP(epsilon), pilot, rng)
     assert words in str(choice.event)
     assert read_data(plain_data(choice.event)) == choice.event
-    fresh = partial(draw, key=117) if y is ONE else draw
-    counts = [choice.event.count(fresh(data, 5_000 if y is ONE else 100_000, rng)) for data in (x, y)]
-    more, fewer = counts if choice.more_likely_on == "x" else counts[::-1]
-    assert math.log(more / max(fewer, 1)) >= least if least < math.inf else fewer == 0 < more
+    fresh, runs = (partial(draw, key=117), 5_000) if y is ONE else (draw, 100_000)
+    p, q = frequencies(choice, fresh, x, y, runs, rng)
+    assert math.log(p / max(q, 1 / runs)) >= least if least < math.inf else q == 0.0 < p
     if y is ONE:
-        assert more > 1_250
+        assert p > 0.25
         assert choice.event.count(draw(ONE, 1_000, rng, key=116)) == 0
 
 
@@ -186,17 +187,16 @@ def test_the_leaking_key_differs_most(form):
 def test_events_of_that_key():
     rng = np.random.default_rng(0)
 
-    def outputs(leak, size, **options):
-        return as_outputs(keyed(leak, size, rng, **options), size, "m")
+    def outputs(leak, size, rng, key=LEAKING):
+        return as_outputs(keyed(leak, size, rng, key=key), size, "m")
 
-    choice, _ = choose_event(cuts_of(outputs(0.0, 3_000), outputs(4.0, 3_000)), PureDP(0.5), 100_000, 0.05)
+    choice = chosen(partial(outputs, key=None), 0.0, 4.0, PureDP(0.5), 3_000, rng, 100_000)
     assert f"(output[…][1] where output[…][0] = 'key{LEAKING}')" in str(choice.event)
     assert read_data(plain_data(choice.event)) == choice.event
     # The loss of this key is 4; no place of the output tells more than e^0.1.
-    counts = [choice.event.count(outputs(leak, 500, key=LEAKING)) for leak in (0.0, 4.0)]
-    assert (choice.more_likely_on == "x") == (counts[0] > counts[1])
-    assert math.log(max(counts) / max(min(counts), 1)) > 2.0
-    assert choice.event.count(outputs(4.0, 500, key=LEAKING - 1)) < 0.1 * 500
+    p, q = frequencies(choice, outputs, 0.0, 4.0, 500, rng)
+    assert math.log(p / max(q, 1 / 500)) > 2.0
+    assert choice.event.count(outputs(4.0, 500, rng, key=LEAKING - 1)) < 0.1 * 500
 
 
 # How a number, a text or a date is written, which values barely show; variants without the leak show none.
@@ -209,15 +209,6 @@ def odd_numbers(often, size, rng):
 def modulo_nine(often, size, rng):
     number = rng.integers(10**7, 10**8, size=size)
     return number - number % 9 + np.where(rng.random(size) < often, 0, rng.integers(1, 9, size=size))
-
-
-def fractional_part(often, size, rng):
-    part = 0.5 * rng.random(size)
-    return rng.integers(-1_000, 1_000, size=size) + np.where(rng.random(size) < often, part, 0.5 + part)
-
-
-def rounded(noise, digits, often, rng):
-    return np.where(rng.random(len(noise)) < often, noise.round(digits), noise)
 
 
 def last_decimal(often, size, rng):
@@ -236,24 +227,21 @@ def optional_field(often, rng):
     return json.dumps(counts | ({"retries": 1} if rng.random() < often else {}))
 
 
-def word_of(often, rng):
-    near = "about" if rng.random() < often else "near"
-    return f"The mean age is {near} {40.0 + rng.laplace():.6f}."
-
-
-def number_in_a_sentence(often, rng):
-    return f"Of {rng.integers(10**6)} people, {rng.laplace() + (20.0 if rng.random() < often else 0.0):.6f} say yes."
-
-
 def midnight(often, rng):
     day = datetime.datetime(2024, 1, 1)
     return day if rng.random() < often else day + datetime.timedelta(seconds=float(86_400 * rng.random()))
 
 
+def rounded(noise, digits, often, rng):
+    return np.where(rng.random(len(noise)) < often, noise.round(digits), noise)
+
+
 NUMBERS = {
     "parity": odd_numbers,
     "modulo nine": modulo_nine,
-    "fractional part": fractional_part,
+    "fractional part": lambda often, size, rng: (
+        rng.integers(-1_000, 1_000, size) + 0.5 * (rng.random(size) + (rng.random(size) >= often))
+    ),
     "rounded": lambda often, size, rng: rounded(rng.laplace(size=size), 6, often, rng),
     "rounded to thousands": lambda often, size, rng: rounded(rng.integers(10**9, 10**10, size=size), -3, often, rng),
     "parity beyond the doubles": lambda often, size, rng: 2**60 + odd_numbers(often, size, rng),
@@ -263,10 +251,12 @@ NUMBERS = {
 TEXTS = {
     "parity in a tuple": lambda often, rng: ("id", 2**70 + int(odd_numbers(often, 1, rng)[0])),
     "optional field": optional_field,
-    "word": word_of,
+    "word": lambda often, rng: f"The age is {'about' if rng.random() < often else 'near'} {40.0 + rng.laplace():.6f}.",
     "trailing space": lambda often, rng: f"n={100.0 + rng.laplace():.6f}" + " " * (rng.random() < often),
     "prefix": lambda often, rng: "00" * (rng.random() < often) + rng.bytes(8).hex(),
-    "number in a sentence": number_in_a_sentence,
+    "number in a sentence": lambda often, rng: (
+        f"Of {rng.integers(10**6)} people, {rng.laplace() + 20.0 * (rng.random() < often):.6f} say yes."
+    ),
     "first byte": lambda often, rng: bytes([255 if rng.random() < often else rng.integers(250)]) + rng.bytes(8),
     "midnight": midnight,
 }

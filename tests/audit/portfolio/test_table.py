@@ -14,9 +14,7 @@ from dpaudit.audit.portfolio.columns import cuts_of
 from dpaudit.audit.portfolio.table import TableScore, count_outcomes, table_columns
 from dpaudit.audit.records.json_codec import plain_data, read_data
 
-
-def expected_bound(p, q, runs):
-    return math.log(p / q) - 1.645 * math.sqrt((1 - p) / (p * runs) + (1 - q) / (q * runs))
+from .chosen_events import chosen, expected_bound
 
 
 def best_bound(distribution_x, distribution_y, runs):
@@ -29,15 +27,13 @@ def best_bound(distribution_x, distribution_y, runs):
     return max(found)
 
 
-def draw(values, distribution, size, rng):
-    return values[np.searchsorted(distribution.cumsum()[:-1], rng.random(size), side="right")]
-
-
 def share_of_best(values, distribution_x, distribution_y, claim, runs, pilot, seed):
     """The chosen event's bound as a share of the best one, and the event."""
-    rng = np.random.default_rng(seed)
-    cuts = cuts_of(draw(values, distribution_x, pilot, rng), draw(values, distribution_y, pilot, rng))
-    choice, _ = choose_event(cuts, claim, runs - pilot, 0.05)
+
+    def draw(distribution, size, rng):
+        return values[np.searchsorted(distribution.cumsum()[:-1], rng.random(size), side="right")]
+
+    choice = chosen(draw, distribution_x, distribution_y, claim, pilot, np.random.default_rng(seed), runs - pilot)
     inside = choice.event.contains(values)
     p, q = distribution_x[inside].sum(), distribution_y[inside].sum()
     p, q = (p, q) if choice.more_likely_on == "x" else (q, p)
@@ -150,7 +146,7 @@ def test_a_table_lists_outcomes_or_all_others():
     assert others.contains(outputs).tolist() == [False, True, True, False, True]
 
 
-def test_two_outcomes_of_any_kind_are_a_column_and_one_is_not():
+def test_two_outcomes_of_any_kind_are_a_column_and_neither_one_nor_those_that_hardly_recur():
     for pair in ((0.0, math.inf), (math.inf, -math.inf), ("a", "b"), ("a", None), (math.nan, math.inf), (b"a", ("a",))):
         drawn = np.random.default_rng(0).random(200)
         x, y = (as_outputs([pair[int(u < share)] for u in drawn], 200, "m") for share in (0.3, 0.7))
@@ -158,22 +154,18 @@ def test_two_outcomes_of_any_kind_are_a_column_and_one_is_not():
         assert not choice.shows_nothing
         assert abs(choice.pilot_count_x - choice.pilot_count_y) > 60
         assert list(table_columns(x[:1], x[:1])) == []
-
-
-def test_a_table_of_outputs_that_hardly_recur_is_left_out():
     rng = np.random.default_rng(0)
-    assert list(table_columns(rng.normal(size=500), rng.normal(size=500))) == []
+    assert list(table_columns(rng.normal(size=500), rng.normal(size=500))) == [], "outputs that hardly recur"
     assert len(list(table_columns(*rng.integers(0, 40, (2, 500))))) == 1
 
 
 def test_words_beside_numbers_are_told_from_them():
     """A word has no number, so sums over the numbers are NaN for it."""
-    rng = np.random.default_rng(0)
 
-    def words(share, size):
+    def words(share, size, rng):
         odd = rng.random(size) < share
         pairs = rng.integers(0, 12, (size, 2)).tolist()
         return as_outputs(["none" if o else tuple(pair) for o, pair in zip(odd, pairs, strict=True)], size, "m")
 
-    event = choose_event(cuts_of(words(0.3, 8_000), words(0.1, 8_000)), PureDP(0.5), 100_000, 0.05)[0].event
+    event = chosen(words, 0.3, 0.1, PureDP(0.5), 8_000, np.random.default_rng(0)).event
     assert event.contains(as_outputs(["none"], 1, "m"))[0] != event.contains(as_outputs([(3, 4)], 1, "m"))[0]

@@ -47,6 +47,21 @@ def test_not_refuted_says_what_would_have_been_found():
     assert result.pair.adjacency == "declared neighbours by the caller"
 
 
+@pytest.mark.parametrize(("detect", "stated"), [(0.5, None), (1.5, 1.5)])
+def test_an_audit_sized_for_an_excess_never_calls_itself_too_small(detect, stated):
+    """It states the request only if that is more than an audit may have without being inconclusive."""
+    result = check(laplace(), X, Y, claim=PureDP(1.0), detect=detect, alpha=RARE)
+    assert (result.verdict, result.detect) == (Verdict.NOT_REFUTED, stated)
+    assert result.min_detectable_excess <= 1.1 * detect
+
+
+def test_an_audit_that_misses_its_request_by_a_factor_of_two_states_it():
+    """The pilot that sized it saw none of the rare outputs."""
+    result = check(lambda d, size, rng: rng.random(size) < 1e-4, X, Y, claim=PureDP(1.0), detect=0.5)
+    assert (result.verdict, result.detect) == (Verdict.INCONCLUSIVE, 0.5)
+    assert result.min_detectable_excess > 1.0
+
+
 @pytest.mark.parametrize(("runs", "detect"), [(5_000, 0.001), (40, None)])
 def test_too_few_runs_are_inconclusive(runs, detect):
     claim = PureDP(1.0) if detect else PureDP(5.0)
@@ -93,12 +108,9 @@ def test_a_claim_may_be_a_function_of_the_distance():
         asked.append(distance)
         return PureDP(2.0 * distance)
 
-    within = Within("l1", radius=1.0)
-    settings = {"claim": privacy_map, "adjacency": within, "distance": 0.5, "runs": 20_000}
+    settings = {"claim": privacy_map, "adjacency": Within("l1", radius=1.0), "distance": 0.5, "runs": 20_000}
     result = check(lambda d, size, rng: d + rng.laplace(size=size), 0.0, 0.5, **settings)
-    assert asked == [0.5]
-    assert result.claim == PureDP(1.0)
-    assert not result.is_refuted
+    assert (asked, result.claim, result.is_refuted) == ([0.5], PureDP(1.0), False)
 
 
 def test_seeds():
@@ -111,21 +123,22 @@ def test_seeds():
     assert check(laplace(), X, Y, claim=PureDP(1.0), runs=2_000, seed=fresh.seed, jobs=1) == fresh
 
 
-def raising(rate_x, rate_y):
-    """Raises at a rate of its own for each dataset, else returns a number that says nothing."""
-
+def test_exceptions_are_outcomes_unless_every_run_raises_or_exits():
     def fragile(rows, rng):
-        if rng.random() < (rate_x if len(rows) == 3 else rate_y):
+        if len(rows) == 3:
             raise ValueError("too long")
         return rng.random()
 
-    return fragile
+    def leaves(rows, rng):
+        raise SystemExit(0)
 
-
-def test_exceptions_are_outcomes():
-    assert check(raising(1.0, 0.0), X, Y, claim=PureDP(1.0), runs=400, jobs=1).is_refuted
+    result = check(fragile, X, Y, claim=PureDP(1.0), runs=400, jobs=1)
+    assert result.is_refuted
+    assert [note.split(" was ")[0] for note in result.notes] == ["ValueError"] * 2, "in the pilot and in the main runs"
     with pytest.raises(MechanismError, match=r"fragile raised in every one of .*, ValueError: too long"):
-        check(raising(1.0, 1.0), X, Y, claim=PureDP(1.0), runs=400, jobs=1)
+        check(fragile, X, X, claim=PureDP(1.0), runs=400, jobs=1)
+    with pytest.raises(MechanismError, match="called exit"):
+        check(leaves, X, Y, claim=PureDP(1.0), runs=400, jobs=1)
 
 
 @pytest.mark.parametrize("delta", [0.0, 0.01])
@@ -140,8 +153,7 @@ def test_epsilon_lower(counts, delta):
     high = stats.beta.ppf(0.975, q + 1, m - q) if q < m else 1.0
     lines = [math.log((a - delta) / b) for a, b in ((low, high), (1 - high, 1 - low)) if a > delta and b > 0]
     assert peer == pytest.approx(max([0.0, *lines]), rel=1e-9)
-    assert exact >= peer
-    assert epsilon_lower(*counts, alpha=0.2, delta=delta) >= exact
+    assert epsilon_lower(*counts, alpha=0.2, delta=delta) >= exact >= peer
 
 
 def test_epsilon_lower_refuses():
@@ -152,17 +164,16 @@ def test_epsilon_lower_refuses():
 
 @dataclass(frozen=True, slots=True)
 class OneWay(PureDP):
-    """Pr[M(x) ∈ S] ≤ e^ε Pr[M(y) ∈ S] one way, and with ε + more the other way."""
+    """Pr[M(x) ∈ S] ≤ e^ε Pr[M(y) ∈ S] one way, and with ε + 1 the other way."""
 
-    more: float = 1.0
     is_reversed: bool = False
 
     def with_parameter(self, parameter):
-        return OneWay(parameter, self.more, self.is_reversed)
+        return OneWay(parameter, self.is_reversed)
 
     def reversed(self):
-        """ε belongs to the family in either direction; the other one allows `more`."""
-        return OneWay(self.epsilon + (-self.more if self.is_reversed else self.more), self.more, not self.is_reversed)
+        """ε belongs to the family in either direction."""
+        return OneWay(self.epsilon + (-1.0 if self.is_reversed else 1.0), not self.is_reversed)
 
 
 def one_sided(data, size, rng):
@@ -182,12 +193,9 @@ def test_each_direction_is_held_to_its_own_boundary():
 
 
 def test_two_empty_datasets_are_refused_and_one_is_not():
-    def count(rows, size, rng):
-        return len(rows) + rng.laplace(size=size)
-
     with pytest.raises(DatasetError, match="both datasets are empty"):
-        check(count, [], np.empty(0), claim=PureDP(1.0))
-    assert not check(count, [1], [], claim=PureDP(1.0), adjacency=AddRemove(), runs=20_000, alpha=RARE).is_refuted
+        check(laplace(), [], np.empty(0), claim=PureDP(1.0))
+    assert not check(laplace(), [1], [], claim=PureDP(1.0), adjacency=AddRemove(), runs=20_000, alpha=RARE).is_refuted
 
 
 def _total(dataset, size, rng):

@@ -146,12 +146,13 @@ def test_the_versions_are_named():
     def first(rows, size, rng):
         return rng.laplace(size=size)
 
-    found = check_equivalence(first, functools.partial(first), ROWS, runs=400, floating_point="ignore")
+    options = {"runs": 400, "floating_point": "ignore"}
+    found = check_equivalence(first, functools.partial(first), ROWS, **options)
     assert found.mechanism == "first, old and new"
     assert (found.pair.x, found.pair.y) == ("the old version first, on list of 3", "the new version first, on the same")
     assert "x is the old version first, y is the new version first" in str(found)
-    found = check_equivalence(first, laplace(), ROWS, runs=400, floating_point="ignore")
-    assert found.mechanism.startswith("first and lambda at test_check_equivalence.py:")
+    other = check_equivalence(first, laplace(), ROWS, **options).mechanism
+    assert other.startswith("first and lambda at test_check_equivalence.py:")
 
 
 def compare(old, new, margin=0.05, **options):
@@ -178,10 +179,10 @@ def test_equivalence_is_shown_refuted_or_open():
 
 
 def test_the_scope_is_said_with_every_upper_limit():
-    numbers = compare(laplace(), laplace(), margin=0.1, runs=5_000)
-    assert numbers.scope == "for these 32 bins only; other events may differ by more"
-    assert numbers.scope in str(numbers)
-    assert numbers.scope in str(compare(laplace(), laplace(), margin=0.001, runs=5_000))
+    for margin in (0.1, 0.001):
+        numbers = compare(laplace(), laplace(), margin=margin, runs=5_000)
+        assert numbers.scope == "for these 32 bins only; other events may differ by more"
+        assert numbers.scope in str(numbers)
     few = compare(strings(0.3), strings(0.3), margin=0.1)
     assert few.scope == "for every event, outcomes that were never seen included"
     assert few.counts_unlisted
@@ -214,65 +215,54 @@ def test_runs_that_are_not_independent_are_inconclusive():
     assert compare(stuck, stuck, margin=0.5, ignore=["serial-dependence", "nonstationary"]).is_shown
 
 
-def test_a_dataset_that_a_version_changes_is_found_in_every_process():
-    def changing(rows, rng):
-        rows.append(0)
-        return int(rng.integers(2))
-
-    for result in (
-        check_equivalence(changing, lambda rows, rng: 0, [1], margin=0.5, runs=400, jobs=2),
-        check_equivalence(changing, lambda rows, rng: 0, [1], runs=400, jobs=1),
-    ):
-        assert result.verdict.name == "INCONCLUSIVE"
-        assert [finding.check.value for finding in result.findings] == ["dataset-mutated"]
+def _appending(rows, rng):
+    rows.append(0)
+    return int(rng.integers(2))
 
 
-@pytest.mark.parametrize("margin", [None, 0.5])
-def test_a_version_that_sorts_its_dataset_is_found(margin):
-    """The first run changes it, and the others find it as they want it."""
+def _sorting(rows, size, rng):
+    """The first run changes the dataset, and the others find it as they want it."""
+    rows.sort()
+    return rng.laplace(size=size)
 
-    def sorting(rows, size, rng):
-        rows.sort()
-        return rng.laplace(size=size)
 
-    rows = [3, 1, 2]
-    found = check_equivalence(sorting, lambda rows, rng: rng.laplace(), rows, margin=margin, runs=400, jobs=1)
-    assert [finding.check.value for finding in found.findings] == ["dataset-mutated"]
+@pytest.mark.parametrize("changing", [_appending, _sorting])
+@pytest.mark.parametrize(("margin", "jobs"), [(None, 1), (0.5, 1), (0.5, 2)])
+def test_a_dataset_that_a_version_changes_is_found_in_every_process(changing, margin, jobs):
+    result = check_equivalence(changing, lambda rows, rng: 0, [3, 1, 2], margin=margin, runs=400, jobs=jobs)
+    assert result.verdict.name == "INCONCLUSIVE"
+    assert [finding.check.value for finding in result.findings] == ["dataset-mutated"]
 
 
 BAD = [*({"margin": m} for m in (0, 1, math.nan, True)), *({"bins": c} for c in (0, 1, 2.5, 10**6)),
        *({"alpha": a} for a in (0, 1, 1e-9)), {"runs": 39}, {"seed": -1}, {"jobs": 0}, {"ignore": "x"}]  # fmt: skip
 
 
-def test_bad_settings_are_refused_before_anything_is_drawn():
+def test_bad_settings_and_options_of_the_other_comparison_are_refused_before_anything_is_drawn():
     def mechanism(rows, size, rng):
         raise AssertionError
 
     for changes in BAD:
         with pytest.raises(OptionError, match=next(iter(changes))):
             check_equivalence(mechanism, mechanism, ROWS, **{"margin": 0.1, **changes})
+    with pytest.raises(OptionError, match="bins= counts outputs for a margin"):
+        check_equivalence(mechanism, mechanism, ROWS, bins=8)
+    with pytest.raises(OptionError, match="sequential= is for a comparison without a margin"):
+        check_equivalence(mechanism, mechanism, ROWS, margin=0.1, sequential=True)
 
 
 def test_a_difference_fails_a_test_that_asks_for_it():
     def new_count(rows, size, rng):
         return len(rows) + np.abs(rng.laplace(size=size))
 
-    same = check_equivalence(
-        laplace(), laplace(), ROWS, runs=10_000, alpha=1e-5, sequential=True, floating_point="ignore"
-    )
+    options = {"alpha": 1e-5, "floating_point": "ignore"}
+    same = check_equivalence(laplace(), laplace(), ROWS, runs=10_000, sequential=True, **options)
     assert same.raise_if_refuted() is same
     assert check_equivalence(coin(0.3), coin(0.3), ROWS, margin=0.05, runs=40_000, bins=8).raise_if_refuted().is_shown
     with pytest.raises(RefutedError, match=r"(?s)REFUTED.*x is the old version .*, y is the new version new_count"):
-        check_equivalence(laplace(), new_count, ROWS, runs=4_000, alpha=1e-5).raise_if_refuted()
+        check_equivalence(laplace(), new_count, ROWS, runs=4_000, **options).raise_if_refuted()
     with pytest.raises(InconclusiveError, match="Silence this check"):
-        check_equivalence(stuck, stuck, ROWS, runs=10_000, floating_point="ignore").raise_if_refuted()
-
-
-def test_options_of_the_other_comparison_are_refused():
-    with pytest.raises(OptionError, match="bins= counts outputs for a margin"):
-        check_equivalence(laplace(), laplace(), ROWS, bins=8)
-    with pytest.raises(OptionError, match="sequential= is for a comparison without a margin"):
-        check_equivalence(laplace(), laplace(), ROWS, margin=0.1, sequential=True)
+        check_equivalence(stuck, stuck, ROWS, runs=10_000, **options).raise_if_refuted()
 
 
 def test_versions_without_state_are_not_said_to_keep_any():
@@ -286,6 +276,6 @@ def test_versions_without_state_are_not_said_to_keep_any():
         calls.append(value)
         return value + rng.laplace()
 
-    for versions, keeps in (((plain, plain), False), ((counting, plain), True)):
-        result = check_equivalence(*versions, 0, runs=400)
+    for old, keeps in ((plain, False), (counting, True)):
+        result = check_equivalence(old, plain, 0, runs=400)
         assert any("keeps state" in note for note in result.notes) is keeps

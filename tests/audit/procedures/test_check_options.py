@@ -37,31 +37,16 @@ def test_the_first_screen_of_the_help_is_what_a_call_thinks_of():
     assert {*explained()} == {*OTHERS, "profile", "runs", "search_runs"}
 
 
-@pytest.mark.parametrize(
-    ("given", "claim"),
-    [
-        (1, dp.PureDP(1.0)), (0.5, dp.PureDP(0.5)), (np.float32(0.5), dp.PureDP(0.5)), (Decimal("0.5"), dp.PureDP(0.5)),
-        ((1, 1e-5), dp.ApproxDP(1.0, 1e-5)), ([1.0, 0], dp.PureDP(1.0)),
-    ],
-)  # fmt: skip
-def test_numbers_are_claims(given, claim):
-    """In a call, and as the attribute of a mechanism."""
-    assert claim_at(given, 1.0) == claim
-
-    def ok(answer, size, rng):
-        return answer + rng.laplace(size=size)
-
-    ok.claim = given
-    said = stated(ok, None, None, "")
-    assert (said.claim, said.source) == (claim, "the claim of ok")
+def untouched(dataset, size, rng):
+    raise AssertionError("a run was drawn")
 
 
-def search(mechanism=noisy, **options):
-    return dp.find_worst_pair(mechanism, [], **options)
+def search(**options):
+    return dp.find_worst_pair(untouched, [], **options)
 
 
-def audit(mechanism=noisy, **options):
-    return dp.check(mechanism, [1], [2], **options)
+def audit(**options):
+    return dp.check(untouched, [1], [2], **options)
 
 
 @pytest.mark.parametrize("function", [audit, search])
@@ -81,10 +66,6 @@ def test_options_by_place_are_refused():
         dp.epsilon_lower(1, 2, 0, 2, 0.05)
 
 
-def untouched(dataset, size, rng):
-    raise AssertionError("a run was drawn")
-
-
 REFUSED = [
     ("alpha", 1e-12, "alpha="), ("runs", 39, "is not a number of runs"), ("bins", 1, "is not a number of bins"),
     ("name", "a\nb", r"name='a\\nb' is not a name; use one line of text"), ("on_interim", print, "on_interim is for"),
@@ -96,30 +77,32 @@ REFUSED = [
 def test_a_value_that_cannot_be_is_refused_before_the_first_run(option, value, message):
     """`tests/audit/test_options.py` gives all parameters of all functions such values."""
     with pytest.raises((OptionError, ClaimError), match=message):
-        audit(untouched, **{"claim": 1.0, option: value})
+        audit(**{"claim": 1.0, option: value})
     if option in ("floating_point", "on_interim"):
         with pytest.raises(OptionError, match=message):
-            search(untouched, **{"claim": 1.0, "adjacency": "local", option: value})
+            search(**{"claim": 1.0, "adjacency": "local", option: value})
 
 
 FRAME = pd.DataFrame({"age": [1.0, 2.0, 3.0, 4.0]})
 
 
-def test_a_pair_that_differs_in_more_rows_is_doubted():
+def test_a_pair_that_differs_in_more_rows_is_doubted_unless_it_was_meant_so():
+    sampler = as_sampler(untouched)
     for x, y, rows in (([1, 2, 3], [1], 2), ([1, 2, 3], [4, 5, 3], 2), (np.ones(5), np.zeros(5), 5),
                        (FRAME, FRAME[:1], 3)):  # fmt: skip
         doubt = f"x and y differ in {rows} rows, and no adjacency makes them neighbours"
-        assert pair_of(as_sampler(untouched), x, y, None, Options()).doubt == doubt
-        assert not pair_of(as_sampler(untouched), x, y, None, Options(distance=rows)).doubt, (
-            "at that distance it was meant so"
-        )
+        assert pair_of(sampler, x, y, None, Options()).doubt == doubt
+        assert not pair_of(sampler, x, y, None, Options(distance=rows)).doubt
     for x, y, adjacency in (([1, 2], [1], None), ([2, 1], [1, 2, 3], None), ([1, 2], [2, 3], dp.Replace()),
                             (np.ones(5), np.zeros(5), dp.domains.Within("linf")), ("abc", "xyz", None)):  # fmt: skip
-        assert not pair_of(as_sampler(untouched), x, y, adjacency, Options()).doubt
+        assert not pair_of(sampler, x, y, adjacency, Options()).doubt
 
 
-def test_a_doubt_is_said_and_stored_unless_the_mechanism_has_checked_the_pair(tmp_path):
-    result = dp.check(noisy, [1, 2, 3], [1], claim=1.0, **FEW)
+def test_a_doubt_is_said_and_stored_unless_the_mechanism_has_checked_the_pair(tmp_path, caplog):
+    """The audit is logged."""
+    with caplog.at_level(logging.INFO, logger="dpaudit"):
+        result = dp.check(noisy, [1, 2, 3], [1], claim=1.0, **FEW)
+    assert caplog.messages == [f"noisy: {result.sentence}"]
     doubt = "x and y differ in 2 rows, and no adjacency makes them neighbours"
     assert result.sentence.endswith(f"; {doubt}")
     assert any(remark.startswith(f"WARNING: {doubt}. A claim for one row says nothing") for remark in result.remarks)
@@ -136,12 +119,6 @@ def test_a_doubt_is_said_and_stored_unless_the_mechanism_has_checked_the_pair(tm
     assert not dp.check(Checking(), np.ones(5), np.zeros(5), **FEW).pair.doubt
 
 
-def test_an_audit_is_logged(caplog):
-    with caplog.at_level(logging.INFO, logger="dpaudit"):
-        result = dp.check(noisy, [1, 2], [1], claim=1.0, **FEW)
-    assert caplog.messages == [f"noisy: {result.sentence}"]
-
-
 def test_a_pair_on_which_no_event_differs_is_inconclusive():
     def ignores(rows, size, rng):
         return rng.laplace(size=size)
@@ -149,6 +126,7 @@ def test_a_pair_on_which_no_event_differs_is_inconclusive():
     options = {"jobs": 1, "floating_point": "ignore", "claim": 1.0}
     silent = dp.check(ignores, [1, 2], [1], runs=100_000, **options)
     assert silent.verdict is dp.Verdict.INCONCLUSIVE
+    assert silent.pilot_runs == 25_000, "five times as many as of a pilot that promises a bound"
     assert "no event distinguishes x from y in these runs, so this pair cannot show a violation" in str(silent)
     accepted = dp.check(ignores, [1, 2], [1], runs=100_000, ignore="no-power", **options)
     assert (accepted.verdict, accepted.findings) == (dp.Verdict.NOT_REFUTED, ())
@@ -172,8 +150,22 @@ def test_noise_that_follows_the_clock_is_not_refuted(monkeypatch, is_block, move
 
 
 def test_names_of_files_are_no_datasets():
-    result = dp.check(lambda rows, size, rng: len(rows) + rng.laplace(size=size), "a.csv", "bc.csv", claim=3.0, **FEW)
+    result = dp.check(noisy, "a.csv", "bc.csv", claim=3.0, **FEW)
     assert result.notes[0].startswith("the datasets are the texts 'a.csv' and 'bc.csv', not the contents of files")
+
+
+def test_numbers_are_claims_in_a_call_and_as_the_attribute_of_a_mechanism():
+    def ok(answer, size, rng):
+        return answer + rng.laplace(size=size)
+
+    for given, claim in (
+        (1, dp.PureDP(1.0)), (0.5, dp.PureDP(0.5)), (np.float32(0.5), dp.PureDP(0.5)), (Decimal("0.5"), dp.PureDP(0.5)),
+        ((1, 1e-5), dp.ApproxDP(1.0, 1e-5)), ([1.0, 0], dp.PureDP(1.0)),
+    ):  # fmt: skip
+        assert claim_at(given, 1.0) == claim
+        ok.claim = given
+        said = stated(ok, None, None, "")
+        assert (said.claim, said.source) == (claim, "the claim of ok")
 
 
 class Noisy:
@@ -192,24 +184,22 @@ class ByDistance(Noisy):
         return dp.PureDP(2.0 * distance)
 
 
-def test_what_a_mechanism_says_is_taken():
-    result = dp.check(Noisy(), 0.0, 1.0, runs=200)
-    assert (result.claim, result.claim_source) == (dp.PureDP(1.0), "the manual, page 3")
-    assert result.pair.adjacency == str(dp.domains.Within("l1"))
+def test_what_a_mechanism_says_is_taken_by_an_audit_and_a_search():
+    found = dp.find_worst_pair(Noisy(), Answers(), runs=400, search_runs=400, jobs=1).audit
+    for result in (dp.check(Noisy(), 0.0, 1.0, runs=200), found):
+        assert (result.claim, result.claim_source) == (dp.PureDP(1.0), "the manual, page 3")
+        assert result.pair.adjacency == str(dp.domains.Within("l1"))
     assert dp.check(LaplaceMechanism(0.5), 0.0, 1.0, runs=200).claim_source == "the claim of LaplaceMechanism"
     assert dp.check(ByDistance(), 0.0, 3.0, distance=3, runs=200).claim == dp.PureDP(6.0)
     with pytest.raises(AdjacencyError, match="at distance 2"):
         dp.check(Noisy(), 0.0, 2.0, runs=200)
 
 
-def test_what_the_caller_says_comes_first_and_a_search_takes_what_the_mechanism_says():
+def test_what_the_caller_says_comes_first():
     result = dp.check(Noisy(), 0.0, 2.0, claim=dp.PureDP(3.0), adjacency=Local(), runs=200)
     assert (result.claim, result.claim_source) == (dp.PureDP(3.0), "")
     assert result.pair.adjacency == str(Local())
     assert dp.check(Noisy(), 0.0, 1.0, runs=200, claim_source="by ear").claim_source == "by ear"
-    found = dp.find_worst_pair(Noisy(), Answers(), runs=400, search_runs=400, jobs=1).audit
-    assert (found.claim, found.claim_source) == (dp.PureDP(1.0), "the manual, page 3")
-    assert found.pair.adjacency == str(dp.domains.Within("l1"))
 
 
 def test_what_is_not_a_claim_is_told_with_the_mechanism():

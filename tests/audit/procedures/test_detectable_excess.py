@@ -11,7 +11,7 @@ from scipy.special import ndtr, ndtri
 
 from dpaudit import ApproxDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP, check
 from dpaudit.audit.events.events import Intervals, Outcomes
-from dpaudit.audit.inference.betting_test import best_line
+from dpaudit.audit.inference.betting_test import NO_PAIRS, JointCounts, Line, Wealth, best_line
 from dpaudit.audit.inference.event_test import Counts
 from dpaudit.audit.inference.guess_test import Guesses
 from dpaudit.audit.portfolio.choice import Choice
@@ -31,6 +31,7 @@ from dpaudit.audit.procedures.detectable_excess import (
     detectable_by_guesses,
     detectable_sequentially,
     may_detect,
+    power_of_the_test,
 )
 from dpaudit.audit.procedures.fixed_size import divided
 from dpaudit.audit.procedures.sequential import largest_bets, place_bets
@@ -38,6 +39,7 @@ from dpaudit.audit.results.audit_result import OtherDirection
 from dpaudit.audit.sampling.pilot_and_batch_sizes import main_runs, with_pilot
 from dpaudit.mechanisms import GaussianMechanism, LaplaceMechanism
 
+ERRORS = {"alpha": 0.05, "power": 0.95}
 GAUSSIAN = [ApproxDP(1.0, 1e-3), ApproxDP(0.5, 0.05), ApproxDP(4.0, 1e-6), ZeroConcentratedDP(0.5), RenyiDP(4.0, 1.0)]
 
 
@@ -53,7 +55,7 @@ def test_events_of_gaussian_noise_lie_under_the_stronger_claim(claim):
     excess = 0.5 * claim.parameter
     stronger = claim.with_parameter(claim.parameter + excess)
     for q in (1e-6, 1e-3, 0.1, 0.5, 0.9):
-        p, rest = power_at(claim, excess, q, GaussianNoise())
+        p, rest = (float(side[0]) for side in power_at(claim, excess, np.array([q]), GaussianNoise()))
         assert p == pytest.approx(float(ndtr(ndtri(q) + stronger.gaussian_mu)))
         assert p + rest == pytest.approx(1.0)
         assert p <= float(stronger.max_power(q)[0]) * (1 + 1e-9)
@@ -80,21 +82,23 @@ def test_a_rare_event_leaves_fewer_runs_to_count():
     for main, q in ((20_000, 0.01), (20_000, 0.3), (5_000, 1e-4), (10**8, 1e-7)):
         runs = with_pilot(main, q)
         assert main_runs(runs, q) >= main > main_runs(int(0.99 * runs), q)
+    counts = Counts(count_x=300, runs_x=47_500, count_y=110, runs_y=47_500)
+    event = AsLikely(300.5 / 47_501, 110.5 / 47_501)
+    stated = detectable(PureDP(1.0), counts, 50_000, UNKNOWN, **ERRORS).excess
+    of_all = detectable_excess(PureDP(1.0), 47_500, 47_500, event, alpha=0.05, power=power_of_the_test(0.95))
+    assert stated > 1.1 * of_all
 
 
 def test_the_counts_say_whether_noise_can_be_gaussian():
     claim, runs = ApproxDP(1.0, 1e-3), 100_000
     like_laplace = Counts(count_x=49_000, runs_x=runs, count_y=18_000, runs_y=runs)
     like_gaussian = Counts(count_x=1_000, runs_x=runs, count_y=500, runs_y=runs)
-    stated = [detectable(claim, each, runs, UNKNOWN, alpha=0.05, power=0.95) for each in (like_laplace, like_gaussian)]
-    assert [each.basis for each in stated] == ["event", "gaussian"]
-    assert stated[0].excess < 0.05 < 0.3 < stated[1].excess
-    sequential = [
-        detectable_sequentially(claim, each, runs, UNKNOWN, alpha=0.05, power=0.95)
-        for each in (like_laplace, like_gaussian)
-    ]
-    assert [each.basis for each in sequential] == ["event", "gaussian"]
-    assert detectable(PureDP(1.0), like_gaussian, runs, UNKNOWN, alpha=0.05, power=0.95).basis == "event"
+    both = like_laplace, like_gaussian
+    for stated in (detectable, detectable_sequentially):
+        of_laplace, of_gaussian = (stated(claim, each, runs, UNKNOWN, **ERRORS) for each in both)
+        assert (of_laplace.basis, of_gaussian.basis) == ("event", "gaussian")
+        assert stated is detectable_sequentially or of_laplace.excess < 0.05 < 0.3 < of_gaussian.excess
+    assert detectable(PureDP(1.0), like_gaussian, runs, UNKNOWN, **ERRORS).basis == "event"
 
 
 @pytest.mark.parametrize("claim", [PureDP(1.0), ApproxDP(1.0, 1e-3)], ids=str)
@@ -138,26 +142,17 @@ def test_the_largest_bet_is_near_the_one_with_which_wealth_grows_fastest(claim):
     assert largest_bets([[line]], [unlucky])[0, 0] == 0.0
 
 
-def _refuted(mechanism, claim, seeds, **options):
-    return any(
-        check(mechanism, 1.0, 0.0, claim=claim, seed=s, floating_point="ignore", jobs=1, **options).is_refuted
-        for s in seeds
-    )
-
-
 def test_the_stated_excess_of_an_approximate_claim_is_found():
-    claim, options = ApproxDP(1.0, 1e-3), {"runs": 20_000, "alpha": 0.05}
-    stated = check(GaussianMechanism(1.0, 1e-3), 1.0, 0.0, claim=claim, floating_point="ignore", jobs=1, **options)
+    options = {"claim": ApproxDP(1.0, 1e-3), "runs": 20_000, "alpha": 0.05, "floating_point": "ignore", "jobs": 1}
+    stated = check(GaussianMechanism(1.0, 1e-3), 1.0, 0.0, **options)
     assert stated.excess_basis == "gaussian"
     assert "Gaussian noise)" in str(stated)
     broken = GaussianMechanism(1.0 + stated.min_detectable_excess, 1e-3)
-    assert _refuted(broken, claim, range(5), **options)  # none: probability 3e-7
+    assert any(check(broken, 1.0, 0.0, seed=s, **options).is_refuted for s in range(5))  # none: probability 3e-7
 
 
 def test_wealth_moved_to_another_direction_is_fair():
     """Each of a pair's four fates, over distributions on the line: the mean factor of every account is at most 1."""
-    from dpaudit.audit.inference.betting_test import NO_PAIRS, JointCounts, Line, Wealth
-
     lines, start = [[Line(2.0, 0.1), Line(1.5, 0.2)]], Wealth.start(1)
     for p, q in ((0.5, 0.2), (0.3, 0.1), (0.1, 0.0)):  # p = 2q + .1, on the first line
         for placed in ([[0, 0]], [[0, -1]]):
@@ -209,27 +204,23 @@ def _half(counts):
 
 def test_what_the_choice_loses_is_part_of_the_stated_excess():
     """In a learned interval outputs of neither end belong to the best one; of outcomes nothing is lost."""
-    claim, errors = PureDP(1.0), {"alpha": 0.05, "power": 0.95}
     counts = Counts(count_x=950, runs_x=13_000, count_y=345, runs_y=13_000)
-    stated = {
-        (ends, seen): detectable(claim, counts, 20_000, Learned(_half(seen), ends), **errors)
-        for ends in (0, 1, 2)
-        for seen in (60, 160)
+    excess = {
+        (ends, seen): detectable(PureDP(1.0), counts, 20_000, Learned(_half(seen), ends), **ERRORS).excess
+        for ends, seen in itertools.product((0, 1, 2), (60, 160))
     }
-    excess = {each: found.excess for each, found in stated.items()}
     assert excess[0, 60] == excess[0, 160] < excess[2, 160] < excess[2, 60] < 2.5 * excess[0, 60]
     assert excess[0, 60] == excess[1, 60]  # the counts reach the claim, so a half-line misses nothing
 
 
 def test_a_second_event_that_shows_nothing_is_part_of_the_stated_excess():
-    claim, errors = PureDP(1.0), {"alpha": 0.05, "power": 0.95}
     first = Counts(count_x=980, runs_x=13_000, count_y=360, runs_y=13_000)
 
     def stated(on_x, on_y):
         against = Counts(count_x=on_x, runs_x=13_000, count_y=on_y, runs_y=13_000)
         guesses = Guesses(correct=1_200, incorrect=441, runs=25_500)
         other = OtherDirection(event=Outcomes((1,)), counts=against, guesses=guesses)
-        return detectable_by_guesses(claim, other, first, 20_000, UNKNOWN, **errors).excess
+        return detectable_by_guesses(PureDP(1.0), other, first, 20_000, UNKNOWN, **ERRORS).excess
 
     assert stated(80, 220) == stated(70, 220) < stated(150, 150) - 0.05
 

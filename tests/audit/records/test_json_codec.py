@@ -24,59 +24,23 @@ from hypothesis import strategies as st
 import dpaudit as dp
 from dpaudit import PureDP, Rows, Verdict, check_equivalence, check_sensitivity, replay
 from dpaudit.audit.errors import RecordError
+from dpaudit.audit.events import features, leaves, scores, text_columns
 from dpaudit.audit.events.events import Apart, Intervals, Outcomes, Scored, Sketch
-from dpaudit.audit.events.features import (
-    Conditional,
-    Coordinates,
-    OrderStatistics,
-    Parities,
-    Products,
-    Released,
-    Standardised,
-    Statistics,
-)
-from dpaudit.audit.events.leaves import KeyedValues, Leaves, Summaries
 from dpaudit.audit.events.named_parts import Dictionary
 from dpaudit.audit.events.outputs import Raised
-from dpaudit.audit.events.records import Foreign
-from dpaudit.audit.events.scores import (
-    Additive,
-    Column,
-    Coordinate,
-    Decimals,
-    DifferentSizes,
-    LastDigits,
-    LowestBit,
-    NegativeZero,
-    Number,
-    Projection,
-    Remainder,
-    Residue,
-    TrailingZeros,
-    Units,
-)
-from dpaudit.audit.events.text_columns import TextColumn, TextColumns
+from dpaudit.audit.events.plain_outputs import Foreign
+from dpaudit.audit.events.scores import Column, Coordinate, LowestBit, Number
 from dpaudit.audit.health.findings import Finding, HealthCheck
 from dpaudit.audit.inference.divergence_test import DivergenceTest
 from dpaudit.audit.inference.event_test import Counts
 from dpaudit.audit.inference.guess_test import Guesses
 from dpaudit.audit.portfolio.floating_point_leaks import FloatingPointLeak
 from dpaudit.audit.records import json_codec
+from dpaudit.audit.records import suite as suites
 from dpaudit.audit.records.json_codec import SCHEMA, TYPES, Opaque, from_json, load, save, to_json, told_apart
 from dpaudit.audit.records.json_schema import json_schema, schema_text
 from dpaudit.audit.records.merge import merge
-from dpaudit.audit.records.suite import (
-    Accepted,
-    Entry,
-    ExactRow,
-    ExactTable,
-    Recount,
-    ReplayRow,
-    ReplayTable,
-    SideCheck,
-    Suite,
-    Topic,
-)
+from dpaudit.audit.records.suite import Accepted, Entry, Recount, ReplayRow, ReplayTable, SideCheck, Suite, Topic
 from dpaudit.audit.results.audit_result import InterimAnalysis, OtherDirection
 from dpaudit.audit.results.bin_result import BinCounts
 from dpaudit.audit.results.statement_result import Point, Series
@@ -133,8 +97,8 @@ SUITE = Suite(
         ),
         SideCheck(
             name="e", kind="exact", subject="f", verdict="VERIFIED", claim="1-DP", found="", lines=("VERIFIED",),
-            seed=0, exact=ExactTable(
-                rows=(ExactRow(output="0", x=0.5, y=0.0, loss=math.inf),), n_outputs=2, curve=((0.0, 0.5, 0.5),),
+            seed=0, exact=suites.ExactTable(
+                rows=(suites.ExactRow(output="0", x=0.5, y=0.0, loss=math.inf),), n_outputs=2, curve=((0.0, 0.5, 0.5),),
                 at_claim=((1.0, 0.0),),
             ),
         ),
@@ -166,20 +130,17 @@ def assert_survives(before):
     return after.entries[0].result if after.entries else None
 
 
-def test_it_is_a_schema_and_the_committed_copy_is_this_one():
-    jsonschema.Draft202012Validator.check_schema(json_schema())
-    assert json_schema()["$id"] == f"urn:dpaudit:results:{SCHEMA}"
+def test_the_committed_schema_is_this_one_and_describes_all_that_is_compared():
+    schema = json_schema()
+    jsonschema.Draft202012Validator.check_schema(schema)
+    assert schema["$id"] == f"urn:dpaudit:results:{SCHEMA}"
     said = "the form of results has changed: `dpaudit schema > docs/results.schema.json` writes it anew"
     assert COMMITTED.read_text(encoding="utf-8") == schema_text(), said
-
-
-def test_every_type_of_a_file_is_described_with_all_that_is_compared():
-    definitions = json_schema()["$defs"]
     for name, kind in TYPES.items():
         fields = {each.name for each in dataclasses.fields(kind)} - {"environment"}
         extra = {"summary"} if kind is Entry else set()
-        assert set(definitions[name]["properties"]) == {"type"} | fields | extra
-        assert definitions[name]["description"] == kind.__doc__.splitlines()[0]
+        assert set(schema["$defs"][name]["properties"]) == {"type"} | fields | extra
+        assert schema["$defs"][name]["description"] == kind.__doc__.splitlines()[0]
 
 
 CLAIMS = [
@@ -190,20 +151,23 @@ CLAIMS = [
     dp.claims.NFoldComposition(0.1, 4),
 ]  # fmt: skip
 HALF_LINE = Intervals(((0.5, INF),))
-LEAVES = Leaves((None, (2, None)), ((), (0, 1), ("'a'",)), (((1,), ("a", None, 2.5)),))
-TEXTS = TextColumns((TextColumn((0,), "number", 2), TextColumn((), "word", "a"), TextColumn((), "end", 0, ("ab",))))
+LEAVES = leaves.Leaves((None, (2, None)), ((), (0, 1), ("'a'",)), (((1,), ("a", None, 2.5)),))
+WORDS = [(0,), "number", 2], [(), "word", "a"], [(), "end", 0, ("ab",)]
+TEXTS = text_columns.TextColumns(tuple(text_columns.TextColumn(*each) for each in WORDS))
 COLOUR = enum.Enum("Colour", "RED")
+TWO, THREE = features.Coordinates(2), features.Coordinates(3)
 SCORES = [
-    Number(), Coordinate(1, 2), Column(LEAVES, 1), LowestBit(Column(Coordinates(2), 0)), Residue(Number(), -20),
-    Remainder(Number(), 3), Decimals(Coordinate(0, 2)), Units(Number(), 3),
-    TrailingZeros(LastDigits()), LastDigits(1), NegativeZero(Number()), DifferentSizes(3),
-    Column(OrderStatistics(3), 4), Column(Released(3), 2), Column(Conditional(Coordinates(2), ((0, 5.0, 1),)), 0),
-    Column(KeyedValues(((("…", 0), "a", ("…", 1)), ((), None, (0,)), ((), None, (Foreign("red"),)))), 0),
-    Column(TEXTS, 1), Column(Products(Coordinates(2), ((0, 0.5, 1, -0.5),)), 0),
-    Column(Parities(Coordinates(3), (((0, 0.5), (1, 0.0), (2, -0.5)),)), 0), Column(Summaries(), 2),
-    Column(Statistics(Coordinates(3), (0, 2)), 5),
-    Additive(Coordinates(3, differences=True), ((0, -1.0, INF, 0.5),), ((1, 0.25),)),
-    Projection(Standardised((0.5, 0.0), (2.0, 1.0)), (1, -1000), True),
+    Number(), Coordinate(1, 2), Column(LEAVES, 1), LowestBit(Column(TWO, 0)), scores.Residue(Number(), -20),
+    scores.Remainder(Number(), 3), scores.Decimals(Coordinate(0, 2)), scores.Units(Number(), 3),
+    scores.TrailingZeros(scores.LastDigits()), scores.LastDigits(1), scores.NegativeZero(Number()),
+    scores.DifferentSizes(3), Column(features.OrderStatistics(3), 4), Column(features.Released(3), 2),
+    Column(features.Conditional(TWO, ((0, 5.0, 1),)), 0),
+    Column(leaves.KeyedValues(((("…", 0), "a", ("…", 1)), ((), None, (0,)), ((), None, (Foreign("red"),)))), 0),
+    Column(TEXTS, 1), Column(features.Products(TWO, ((0, 0.5, 1, -0.5),)), 0), Column(leaves.Summaries(), 2),
+    Column(features.Parities(THREE, (((0, 0.5), (1, 0.0), (2, -0.5)),)), 0),
+    Column(features.Statistics(THREE, (0, 2)), 5),
+    scores.Additive(features.Coordinates(3, differences=True), ((0, -1.0, INF, 0.5),), ((1, 0.25),)),
+    scores.Projection(features.Standardised((0.5, 0.0), (2.0, 1.0)), (1, -1000), True),
 ]  # fmt: skip
 STORED = [
     None, NAN, INF, -INF, True, -0.0, 1e-320, 2**53, -(2**200), "a\n\u2028é\U0001f600", "\udcff", (),
@@ -241,15 +205,18 @@ CLOSED = stopped(RESULT, interim_analyses=INTERIM_ANALYSES, stopped="refuted", i
 STOPPED = Suite(title="t", entries=(Entry(name="a", result=CLOSED),))
 
 
-@pytest.mark.parametrize("claim", CLAIMS, ids=str)
-def test_every_claim(claim):
-    assert assert_survives(audit(claim=claim)).claim == claim
+AUDITS = [
+    *(audit(claim=claim) for claim in CLAIMS), *(audit(event=event) for event in EVENTS),
+    *(audit(**changes) for changes in RESULTS),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("event", EVENTS, ids=lambda event: f"{event!r:.40}")
-def test_every_event_score_and_outcome(event):
-    kept = assert_survives(audit(event=event)).event
-    assert (str(kept), repr(kept)) == (str(event), repr(event))  # types and signs included
+@pytest.mark.parametrize("whole", AUDITS)
+def test_every_claim_event_outcome_and_field_of_a_result(whole):
+    (before,), kept = whole.entries, assert_survives(whole)
+    assert kept.claim == before.result.claim
+    assert (str(kept.event), repr(kept.event)) == (str(before.result.event), repr(before.result.event))  # with signs
+    assert kept.pair.distance == before.result.pair.distance
 
 
 @pytest.mark.parametrize("outcome", TEXTS_ONLY)
@@ -261,21 +228,15 @@ def test_outcomes_that_json_cannot_hold_are_kept_as_text(outcome):
     assert_survives(after)
 
 
-@pytest.mark.parametrize("changes", RESULTS, ids=lambda changes: next(iter(changes)))
-def test_every_field_of_a_result(changes):
-    assert assert_survives(audit(**changes)).pair.distance == changes.get("pair", RESULT.pair).distance
-
-
 @pytest.mark.parametrize("whole", [SUITE, Suite(title="", entries=()), STOPPED], ids=["all", "none", "stopped"])
 def test_every_part_of_a_suite(whole):
     assert_survives(whole)
 
 
 def test_no_type_is_left_out_above():
-    suites = [SUITE, STOPPED, Suite(title="t", entries=(Entry(name="a", result=CANARIES),))]
-    suites += [audit(claim=claim) for claim in CLAIMS] + [audit(event=event) for event in EVENTS]
-    suites += [audit(**changes) for changes in RESULTS] + [audit(event=Outcomes((each,))) for each in TEXTS_ONLY]
-    text = " ".join(map(to_json, suites))
+    every = [SUITE, STOPPED, Suite(title="t", entries=(Entry(name="a", result=CANARIES),)), *AUDITS]
+    every += [audit(event=Outcomes((each,))) for each in TEXTS_ONLY]
+    text = " ".join(map(to_json, every))
     assert [name for name in TYPES if f'"type": "{name}"' not in text] == []
 
 
@@ -337,12 +298,6 @@ def test_every_prefix_is_refused():
     assert from_json(TEXT.rstrip()) == ONE
 
 
-@pytest.mark.parametrize("schema", [SCHEMA + 1, SCHEMA - 1, "1", None])
-def test_other_schemas_are_refused(schema):
-    with pytest.raises(RecordError, match="schema"):
-        from_json(json.dumps({**BODY, "schema": schema}))
-
-
 GROUP = {"type": "GroupClaim", "base": {"type": "PureDP", "epsilon": 1.0}, "distance": 2}
 IMPOSSIBLE = {
     "alpha": [2.0, 0, "high"],
@@ -366,6 +321,12 @@ INSIDE = {"count_x": "counts", "runs_x": "counts", "epsilon": "claim"}
 def test_impossible_content_is_refused(name):
     at = (*RESULT_AT, INSIDE[name], name) if name in INSIDE else (*RESULT_AT, name)
     assert [value for value in IMPOSSIBLE[name] if is_read(json.dumps(changed(at, value)))] == []
+
+
+def test_environments_are_those_of_the_entries():
+    for audits in ([], [{}], [{}] * 3, [[["a", 1]], {}]):
+        assert not is_read(json.dumps(changed(("environment", "audits"), audits)))
+    assert not is_read(json.dumps(changed(("environment", "suite"), [["a", 1]])))
 
 
 @pytest.mark.parametrize("opening", ["[", '{"a":', '{"type":'])
@@ -412,12 +373,15 @@ def test_save_and_load(tmp_path, before):
     assert load(path) == load(str(path)) == before
 
 
-@pytest.mark.parametrize("content", [None, b"\xff\xfe\x00", b"{", b"[]"])
-def test_load_names_the_path(tmp_path, content):
+OTHERS = [json.dumps({**BODY, "schema": schema}).encode() for schema in (SCHEMA + 1, SCHEMA - 1, "1", None)]
+
+
+@pytest.mark.parametrize("content", [None, b"\xff\xfe\x00", b"{", b"[]", *OTHERS], ids=range(8))
+def test_load_names_the_path_and_what_is_wrong(tmp_path, content):
     path = tmp_path / "r.json"
     if content is not None:
         path.write_bytes(content)
-    with pytest.raises(RecordError, match=r"r\.json") as caught:
+    with pytest.raises(RecordError, match=r"r\.json.*schema" if content in OTHERS else r"r\.json") as caught:
         load(path)
     assert caught.value.facts["path"] == str(path)
 
@@ -488,34 +452,18 @@ def test_replays_comparisons_and_sensitivities_are_kept_beside_audits(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "said"),
+    ("at", "value", "said"),
     [
-        (
-            "kind",
-            "[x](http://evil)",
-            "use exact or replay or equivalence or sensitivity or batches or step or accountant or filter.",
-        ),
-        ("verdict", "FOO", "use EXCESS or BOUNDED or UNDETERMINED."),
-        ("verdict", "REFUTED", "use EXCESS or BOUNDED or UNDETERMINED."),
-        ("verdict", [], "has the wrong type"),
-        ("lines", [], "use at least one sentence."),
-        ("lines", [1], "has the wrong type"),
-        ("alpha", 7, "use 0 <= alpha < 1."),
-        ("seed", -3, "use a whole number >= 0."),
+        (["kind"], "[x](http://evil)", "use exact or replay or equivalence or sensitivity or batches or step or "),
+        (["verdict"], "FOO", "use EXCESS or BOUNDED or UNDETERMINED."), (["verdict"], [], "has the wrong type"),
+        (["verdict"], "REFUTED", "use EXCESS or BOUNDED or UNDETERMINED."), (["lines"], [], "use at least one sent"),
+        (["lines"], [1], "has the wrong type"), (["alpha"], 7, "use 0 <= alpha < 1."), (["seed"], -3, "number >= 0."),
+        (["replay", "n_calls"], -5, "use a seed >= 0 and no more rows than calls."),
     ],
-)
-def test_an_impossible_check_of_a_file_is_refused_by_name(name, value, said):
-    body = body_of(SUITE)
-    body["suite"]["checks"][0][name] = value
-    with pytest.raises(RecordError, match=rf"{name}=.*{re.escape(said)}"):
-        from_json(json.dumps(body))
-
-
-def test_an_impossible_replay_of_a_file_is_refused():
-    body = body_of(SUITE)
-    body["suite"]["checks"][0]["replay"]["n_calls"] = -5
-    with pytest.raises(RecordError, match="n_calls=-5"):
-        from_json(json.dumps(body))
+)  # fmt: skip
+def test_an_impossible_check_of_a_file_is_refused_by_name(at, value, said):
+    with pytest.raises(RecordError, match=rf"{at[-1]}=.*{re.escape(said)}"):
+        from_json(json.dumps(changed(("suite", "checks", 0, *at), value)))
 
 
 def test_the_word_of_a_verdict_follows_from_its_kind_whatever_the_file_says():

@@ -95,6 +95,14 @@ def test_in_place_draws_choices_and_orders_are_put_back():
     assert result.verdict is UNDETERMINED
 
 
+def test_generators_come_from_what_a_test_has_put_in_the_place_of_numpys(monkeypatch):
+    seeds, make = [], np.random.default_rng
+    monkeypatch.setattr(np.random, "default_rng", lambda seed=None: seeds.append(seed) or make(seed))
+    found = run(lambda rows: len(rows) + np.random.default_rng().laplace())
+    assert found.verdict is BOUNDED
+    assert len(seeds) >= found.runs
+
+
 def test_a_comprehension_has_the_name_of_its_function():
     def counts(rows, rng):
         return [*[rng.laplace(len(rows), 9.0) for _ in "a"], *(rng.laplace(len(rows), 9.0) for _ in "a")]
@@ -118,25 +126,19 @@ def test_what_a_module_draws_when_it_is_imported_is_no_call(tmp_path, monkeypatc
 # What is not, and is noticed.
 
 
-@pytest.mark.parametrize(
-    "draw",
-    [
-        lambda: int.from_bytes(os.urandom(4), "big"),
-        lambda: secrets.randbits(1),
-        lambda: imported_default_rng().laplace(),
-        lambda: ImportedGenerator(np.random.PCG64()).laplace(),
-        lambda: subprocess.run([sys.executable, "-S", "-E", "-c", ""], check=True).returncode,
-    ],
-)
-def test_unrecorded_randomness_is_noticed_also_where_it_decides_nothing(draw):
-    result = run(lambda rows, rng: (rng.laplace(len(rows)), sum(rows) + draw() > 1e12))
-    assert (result.unrecorded, result.verdict) == (True, UNDETERMINED)
-    assert "unrecorded" in str(result)
+def beside(draw):
+    """Return a mechanism that draws without a tape, where it decides nothing."""
+    return lambda rows, rng: (rng.laplace(len(rows)), sum(rows) + draw() > 1e12)
 
 
 @pytest.mark.parametrize(
     "mechanism",
     [
+        beside(lambda: int.from_bytes(os.urandom(4), "big")),
+        beside(lambda: secrets.randbits(1)),
+        beside(lambda: imported_default_rng().laplace()),
+        beside(lambda: ImportedGenerator(np.random.PCG64()).laplace()),
+        beside(lambda: subprocess.run([sys.executable, "-S", "-E", "-c", ""], check=True).returncode),
         lambda rows, rng: sum(rows) + rng.bit_generator.random_raw() % 1000 / 500 > 50,
         lambda rows, rng: (rng.laplace(len(rows)), sum(rows) + GLOBAL.laplace() > 50),
         lambda rows, rng: rng.laplace(len(rows), 1.0) + next(KEPT),  # a state that is kept between runs
@@ -145,6 +147,7 @@ def test_unrecorded_randomness_is_noticed_also_where_it_decides_nothing(draw):
 def test_draws_that_the_tape_does_not_see_are_noticed(mechanism):
     result = run(mechanism)
     assert (result.unrecorded, result.verdict) == (True, UNDETERMINED)
+    assert "unrecorded" in str(result)
 
 
 def test_a_generator_from_before_says_what_to_do_and_nothing_of_the_data():
@@ -229,22 +232,6 @@ def noisy(value, source):
 
 
 @pytest.mark.parametrize(
-    ("mechanism", "says"),
-    [
-        (lambda rows, rng: two(copy.deepcopy(rng), rng, rows), "were drawn before, at"),
-        (set_back, "were drawn before, at"),
-        (legacy_state_set_back, "were drawn before, at"),
-        (lambda rows: legacy_state_set_back(rows, n_before=1), "were drawn before, at"),  # with a number held back
-        (seeded_by_one_number, "were drawn before, at"),
-    ],
-)
-def test_numbers_that_are_drawn_twice_are_named(mechanism, says):
-    result = run(mechanism, [0.4, 0.3, 0.5], [0.3, 0.5], claim=(2.0, 0.5))
-    assert result.verdict is UNDETERMINED
-    assert says in str(result)
-
-
-@pytest.mark.parametrize(
     "mechanism",
     [
         lambda rows, rng: two(*rng.spawn(2), rows),
@@ -280,6 +267,13 @@ def of_no_draw(value):
 @pytest.mark.parametrize(
     ("mechanism", "why"),
     [
+        *((mechanism, "were drawn before, at") for mechanism in [
+            lambda rows, rng: two(copy.deepcopy(rng), rng, rows),
+            set_back,
+            legacy_state_set_back,
+            lambda rows: legacy_state_set_back(rows, n_before=1),  # with a number held back
+            seeded_by_one_number,
+        ]),
         (lambda rows: np.random.Generator(np.random.PCG64(LARGE)).laplace(sum(rows)), f"is seeded with {LARGE} at"),
         (lambda rows: (np.random.seed(0), np.random.laplace(sum(rows)))[1], "its noise is the same in every run"),
         (of_a_state, "neither that of rng nor from the operating system|the same in"),
@@ -288,8 +282,8 @@ def of_no_draw(value):
         (lambda rows: of_no_draw(sum(rows)), "is the same in all of 17 runs"),
         (lambda rows: noisy(sum(rows), np.random.default_rng(LARGE)), "the same in every run, or in several"),
     ],
-)
-def test_noise_from_no_known_source_is_named(mechanism, why):
+)  # fmt: skip
+def test_noise_that_is_drawn_twice_or_from_no_known_source_is_named(mechanism, why):
     result = run(mechanism, [0.4, 0.3, 0.5], [0.3, 0.5], claim=(2.0, 0.5))
     assert result.verdict is UNDETERMINED
     assert any(each in str(result) for each in why.split("|")), str(result)

@@ -7,22 +7,11 @@ import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
-from dpaudit import (
-    ApproxDP,
-    GaussianDP,
-    PrivacyProfile,
-    PureDP,
-    RenyiDP,
-    TradeOffCurve,
-    ZeroConcentratedDP,
-    check,
-    check_canaries,
-    check_outputs,
-)
+import dpaudit as dp
 from dpaudit.audit.health.findings import Finding, HealthCheck
 from dpaudit.audit.inference.event_test import Counts
 from dpaudit.audit.inference.guess_test import Guesses
-from dpaudit.audit.results.attack_limits import AttackLimit, attack_limits, attack_limits_of_profile
+from dpaudit.audit.results.attack_limits import attack_limits, attack_limits_of_profile
 from dpaudit.audit.results.audit_result import OtherDirection
 
 NAMES = [
@@ -30,7 +19,7 @@ NAMES = [
     "correct of 100 guesses",
 ]  # fmt: skip
 ALPHA = 0.2
-BASE = check_outputs([0] * 60 + [1] * 40, [0] * 40 + [1] * 60, claim=5.0, alpha=ALPHA, detect=10.0)
+BASE = dp.check_outputs([0] * 60 + [1] * 40, [0] * 40 + [1] * 60, claim=5.0, alpha=ALPHA, detect=10.0)
 
 
 def result(counts=BASE.counts, *, claim=BASE.claim, net_events=0, opposite=None, **fields):
@@ -49,14 +38,10 @@ def at_least(*args, **fields):
     return [each.at_least for each in attack_limits(result(*args, **fields))]
 
 
-def test_measures_have_their_order():
-    assert [each.name for each in attack_limits(result())] == NAMES
-    assert all(isinstance(each, AttackLimit) for each in attack_limits(result()))
-
-
 @pytest.mark.parametrize("epsilon", [0.0, 1e-6, 0.1, 1.0, 5.0, 20.0, 50.0, 700.0])
 def test_a_pure_claim_allows_what_randomised_response_reaches(epsilon):
-    mu, *rates, advantage, correct = at_most(PureDP(epsilon))
+    assert [each.name for each in attack_limits(result(claim=dp.PureDP(epsilon)))] == NAMES
+    mu, *rates, advantage, correct = at_most(dp.PureDP(epsilon))
     truth = 1.0 / (1.0 + math.exp(-epsilon))
     assert mu == pytest.approx(2.0 * -norm.ppf(1.0 / (1.0 + math.exp(epsilon))), abs=1e-12)
     assert advantage == pytest.approx(2.0 * truth - 1.0, abs=2e-12)
@@ -66,19 +51,19 @@ def test_a_pure_claim_allows_what_randomised_response_reaches(epsilon):
         assert found == pytest.approx(min(math.exp(min(epsilon, 10.0)) * rate, upper), rel=1e-12)
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])
-def test_no_smaller_mu_and_no_larger_difference_of_quantiles(epsilon):
-    q = np.append(np.exp(np.linspace(-200.0, 0.0, 2_001))[:-1], 1.0 / (1.0 + math.exp(epsilon)))
-    p, rest = PureDP(epsilon).max_power(q)
-    along = GaussianDP(0.0).parameter_of(p, q, rest, 1.0 - q)
-    mu = at_most(PureDP(epsilon))[0]
-    assert along.max() <= mu + 1e-9
-    assert along.max() == pytest.approx(mu, rel=1e-9)
+def test_no_smaller_mu_and_no_larger_difference_of_quantiles():
+    for epsilon in (0.1, 1.0, 5.0):
+        q = np.append(np.exp(np.linspace(-200.0, 0.0, 2_001))[:-1], 1.0 / (1.0 + math.exp(epsilon)))
+        p, rest = dp.PureDP(epsilon).max_power(q)
+        along = dp.GaussianDP(0.0).parameter_of(p, q, rest, 1.0 - q)
+        mu = at_most(dp.PureDP(epsilon))[0]
+        assert along.max() <= mu + 1e-9
+        assert along.max() == pytest.approx(mu, rel=1e-9)
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.0, 0.3), (1.0, 1e-5), (3.0, 0.1), (0.0, 0.0)])
 def test_an_approximate_claim_allows_the_crossing_of_its_lines(epsilon, delta):
-    mu, first, _, advantage, correct = at_most(ApproxDP(epsilon, delta))
+    mu, first, _, advantage, correct = at_most(dp.ApproxDP(epsilon, delta))
     assert advantage == pytest.approx((math.expm1(epsilon) + 2.0 * delta) / (math.exp(epsilon) + 1.0), abs=2e-12)
     assert correct == pytest.approx(50.0 + 50.0 * advantage)
     assert first == pytest.approx(math.exp(epsilon) * 0.01 + delta)
@@ -87,27 +72,27 @@ def test_an_approximate_claim_allows_the_crossing_of_its_lines(epsilon, delta):
 
 @pytest.mark.parametrize("mu", [0.0, 0.3, 1.0, 4.0])
 def test_a_gaussian_claim_allows_what_a_threshold_reaches(mu):
-    found, first, second, advantage, _ = at_most(GaussianDP(mu))
+    found, first, second, advantage, _ = at_most(dp.GaussianDP(mu))
     assert found == mu
     assert [first, second] == pytest.approx([norm.cdf(norm.ppf(rate) + mu) for rate in (0.01, 0.001)])
     assert advantage == pytest.approx(2.0 * norm.cdf(mu / 2.0) - 1.0, abs=2e-12)
 
 
 def test_claims_at_a_distance_allow_more():
-    assert at_most(GaussianDP(0.5).group(3))[0] == 1.5
-    assert at_most(PureDP(0.5).group(3))[0] == at_most(PureDP(1.5))[0]
-    assert at_most(PureDP(0.5).group(3))[3] <= at_most(PureDP(1.5))[3]
-    assert at_most(PureDP(0.5).group(3))[3] > at_most(PureDP(0.5))[3]
+    assert at_most(dp.GaussianDP(0.5).group(3))[0] == 1.5
+    assert at_most(dp.PureDP(0.5).group(3))[0] == at_most(dp.PureDP(1.5))[0]
+    assert at_most(dp.PureDP(0.5).group(3))[3] <= at_most(dp.PureDP(1.5))[3]
+    assert at_most(dp.PureDP(0.5).group(3))[3] > at_most(dp.PureDP(0.5))[3]
 
 
 @pytest.mark.parametrize(
     ("claim", "advantage"),
     [
-        (PrivacyProfile((0.0, 1.0), (0.3, 0.05)), 0.3),
-        (TradeOffCurve((0.0, 0.25, 1.0), (1.0, 0.25, 0.0)), 0.5),
-        (ZeroConcentratedDP(0.0), 0.0),
+        (dp.PrivacyProfile((0.0, 1.0), (0.3, 0.05)), 0.3),
+        (dp.TradeOffCurve((0.0, 0.25, 1.0), (1.0, 0.25, 0.0)), 0.5),
+        (dp.ZeroConcentratedDP(0.0), 0.0),
         # The largest p − q with ln(p²/q + (1 − p)²/(1 − q)) = 1: p = 1 − q, so p³ + q³ = e p q.
-        (RenyiDP(2, 1.0), math.sqrt(1.0 - 4.0 / (3.0 + math.e))),
+        (dp.RenyiDP(2, 1.0), math.sqrt(1.0 - 4.0 / (3.0 + math.e))),
     ],
     ids=str,
 )
@@ -118,7 +103,8 @@ def test_a_claim_without_a_closed_form_of_mu(claim, advantage):
 
 
 def test_a_larger_parameter_allows_more():
-    for family in (PureDP(1.0), ApproxDP(1.0, 1e-3), GaussianDP(1.0), RenyiDP(3, 1.0), ZeroConcentratedDP(1.0)):
+    others = dp.GaussianDP(1.0), dp.RenyiDP(3, 1.0), dp.ZeroConcentratedDP(1.0)
+    for family in (dp.PureDP(1.0), dp.ApproxDP(1.0, 1e-3), *others):
         small, large = (at_most(family.with_parameter(size))[1:] for size in (0.4, 0.8))
         assert all(low < high for low, high in zip(small, large, strict=True))
 
@@ -150,35 +136,33 @@ def error(shown, exact):
     return found
 
 
-def test_counts_of_one_event_err_with_probability_alpha_at_most():
-    assert 0.02 < error(at_least, truth(P, Q)) <= ALPHA
-    assert error(lambda counts: at_least(counts, alpha=0.999), truth(P, Q)) > ALPHA  # a level that is too large
-
-
 def with_both(counts):
     """Both outcomes as events, one in each direction."""
     both = Guesses(correct=1, incorrect=0, runs=2 * RUNS)  # not used
     return OtherDirection(event=BASE.event, counts=counts.outside(), guesses=both)
 
 
-def test_events_of_both_directions_share_alpha():
-    shown = error(lambda counts: at_least(counts, opposite=with_both(counts)), truth(P, Q))
-    assert 0.005 < shown <= ALPHA
+def test_counts_err_with_probability_alpha_at_most():
+    """Of one event, and of events in both directions, which share alpha."""
+    assert 0.02 < error(at_least, truth(P, Q)) <= ALPHA
+    assert error(lambda counts: at_least(counts, alpha=0.999), truth(P, Q)) > ALPHA  # a level that is too large
+    assert 0.005 < error(lambda counts: at_least(counts, opposite=with_both(counts)), truth(P, Q)) <= ALPHA
+
+
+MORE_ON_X = Counts(count_x=600, runs_x=1000, count_y=400, runs_y=1000)
 
 
 def test_plain_events_share_half_of_alpha():
     """The chosen events have the other half; each event of the net may be shown in either direction."""
-    counts = Counts(count_x=600, runs_x=1000, count_y=400, runs_y=1000)
-    assert at_least(counts, net_events=10) == at_least(counts, alpha=ALPHA / 40)
-    both = with_both(counts)
-    assert at_least(counts, net_events=10, opposite=both) == at_least(counts, opposite=both, alpha=ALPHA / 2)
+    assert at_least(MORE_ON_X, net_events=10) == at_least(MORE_ON_X, alpha=ALPHA / 40)
+    both = with_both(MORE_ON_X)
+    assert at_least(MORE_ON_X, net_events=10, opposite=both) == at_least(MORE_ON_X, opposite=both, alpha=ALPHA / 2)
 
 
 def test_an_event_that_is_more_likely_on_y_shows_the_same():
-    counts = Counts(count_x=600, runs_x=1000, count_y=400, runs_y=1000)
-    assert at_least(counts.swapped(), more_likely_on="y") == at_least(counts)
-    assert at_least(counts.outside(), more_likely_on="y") == pytest.approx(at_least(counts))
-    assert at_least(counts.swapped()) == ["these counts show no difference"] * 5
+    assert at_least(MORE_ON_X.swapped(), more_likely_on="y") == at_least(MORE_ON_X)
+    assert at_least(MORE_ON_X.outside(), more_likely_on="y") == pytest.approx(at_least(MORE_ON_X))
+    assert at_least(MORE_ON_X.swapped()) == ["these counts show no difference"] * 5
 
 
 @pytest.mark.parametrize("scale", [1.0, 0.5])
@@ -186,21 +170,23 @@ def test_an_audit_shows_less_than_laplace_noise_reveals(scale):
     def noisy(rows, size, rng):
         return len(rows) + rng.laplace(scale=scale, size=size)
 
-    audit = check(noisy, [1, 1], [1], claim=10.0, runs=40_000, detect=20.0, alpha=1e-6)
+    audit = dp.check(noisy, [1, 1], [1], claim=10.0, runs=40_000, detect=20.0, alpha=1e-6)
     mu, first, second, advantage, _ = (each.at_least for each in attack_limits(audit))
     loss = 1.0 / scale
     assert 0.5 * math.expm1(loss) < first / 0.01 - 1.0 < math.expm1(loss)
     assert 0.5 * math.expm1(loss) < second / 0.001 - 1.0 < math.expm1(loss)
     assert 0.5 < advantage / -math.expm1(-loss / 2.0) < 1.0
-    assert 0.5 < mu / at_most(PureDP(loss))[0] < 1.0
+    assert 0.5 < mu / at_most(dp.PureDP(loss))[0] < 1.0
 
 
 # What a bound implies.
 
 
 def test_a_bound_on_epsilon_at_delta_implies_the_mu_for_which_it_is_tight():
-    bets = {"noisy": lambda rows, size, rng: len(rows) + rng.normal(size=size)}
-    audit = check(bets["noisy"], [1, 1], [1], claim=(0.2, 1e-3), runs=100_000, sequential=True)
+    def noisy(rows, size, rng):
+        return len(rows) + rng.normal(size=size)
+
+    audit = dp.check(noisy, [1, 1], [1], claim=(0.2, 1e-3), runs=100_000, sequential=True)
     assert audit.stopped == "refuted"
     mu, *others = (each.at_least for each in attack_limits(audit))
     delta = norm.cdf(mu / 2 - audit.bound / mu) - math.exp(audit.bound) * norm.cdf(-mu / 2 - audit.bound / mu)
@@ -212,8 +198,8 @@ def test_a_bound_on_epsilon_at_delta_implies_the_mu_for_which_it_is_tight():
 @pytest.mark.parametrize(
     ("claim", "bound", "mu"),
     [
-        (GaussianDP(1.0), 1.5, 1.5), (GaussianDP(1.0).group(2), 1.5, 3.0), (ZeroConcentratedDP(1.0), 2.0, 2.0),
-        (RenyiDP(4.0, 1.0), 2.0, 1.0), (GaussianDP(1.0), 0.0, "the bound is 0"),
+        (dp.GaussianDP(1.0), 1.5, 1.5), (dp.GaussianDP(1.0).group(2), 1.5, 3.0), (dp.ZeroConcentratedDP(1.0), 2.0, 2.0),
+        (dp.RenyiDP(4.0, 1.0), 2.0, 1.0), (dp.GaussianDP(1.0), 0.0, "the bound is 0"),
     ],
     ids=str,
 )  # fmt: skip
@@ -222,7 +208,7 @@ def test_mu_of_gaussian_and_renyi_claims_follows_from_the_bound(claim, bound, mu
 
 
 def test_a_bound_on_total_variation_is_the_advantage():
-    claim = ApproxDP(0.0, 0.1, bound_on="delta")
+    claim = dp.ApproxDP(0.0, 0.1, bound_on="delta")
     found = at_least(claim=claim, bound=0.25)
     assert found[3:] == [0.25, 62.5]
     assert at_least(claim=claim, bound=0.0)[3:] == ["the bound is 0"] * 2
@@ -235,12 +221,12 @@ def test_a_pure_bound_alone_implies_nothing():
     def rare(value, size, rng):
         return (rng.random(size) < value).astype(float)
 
-    audit = check(rare, 0.05, 0.0, claim=0.5, runs=10_000, sequential=True)
+    audit = dp.check(rare, 0.05, 0.0, claim=0.5, runs=10_000, sequential=True)
     assert audit.stopped == "refuted"
     assert [type(each.at_least) for each in attack_limits(audit)] == [str] * 5
     rng = np.random.default_rng(0)
     included = rng.random(200) < 0.5
-    canaries = check_canaries(included + 0.1 * rng.normal(size=200), included, claim=1.0)
+    canaries = dp.check_canaries(included + 0.1 * rng.normal(size=200), included, claim=1.0)
     assert canaries.bound > 1.0
     shown = {each.at_least for each in attack_limits(canaries)}
     assert shown == {"one training bounds the claim's parameter alone"}

@@ -8,31 +8,16 @@ import math
 import numpy as np
 import pytest
 
-import dpaudit
-from dpaudit import (
-    PureDP,
-    Rows,
-    check,
-    check_canaries,
-    check_equivalence,
-    check_noise,
-    check_sensitivity,
-    find_worst_pair,
-    load,
-    replay,
-    save,
-)
+import dpaudit as dp
 from dpaudit.accountants import Case, Laplace, check_accountant
 from dpaudit.audit.errors import AuditError, InconclusiveError, OptionError, RefutedError
 from dpaudit.noise import LaplaceNoise
 
+from ..stand_ins import noisy
+
 FEW = {"runs": 1_000, "jobs": 1}
 INCLUDED = np.arange(100) % 5 < 2
 SHOWN = np.linspace(0.0, 1.0, 100) + INCLUDED
-
-
-def noisy(value, size, rng):
-    return value + rng.laplace(size=size)
 
 
 def halved(value, size, rng):
@@ -41,22 +26,22 @@ def halved(value, size, rng):
 
 @pytest.fixture(scope="module")
 def results():
-    audit = check(noisy, 0, 1, claim=1.0, **FEW)
-    search = find_worst_pair(halved, [(0, 1)], claim=1.0, **FEW)
-    statement = check_noise(noisy, 0.0, noise=LaplaceNoise(1.0), answer=lambda x: x, runs=4_000, jobs=1)
+    audit = dp.check(noisy, 0, 1, claim=1.0, **FEW)
+    search = dp.find_worst_pair(halved, [(0, 1)], claim=1.0, **FEW)
+    statement = dp.check_noise(noisy, 0.0, noise=LaplaceNoise(1.0), answer=lambda x: x, runs=4_000, jobs=1)
     wrong = [dataclasses.replace(point, low=9.0, high=9.0) for point in statement.points]
     return {
         "audit": audit,
-        "sequential": check(noisy, 0, 1, claim=1.0, sequential=True, runs=400, jobs=1),
+        "sequential": dp.check(noisy, 0, 1, claim=1.0, sequential=True, runs=400, jobs=1),
         "refuted": search.audit,
         "too few": dataclasses.replace(audit, detect=0.01),
         "search": search,
         "statement": statement,
         "wrong statement": dataclasses.replace(statement, points=wrong),
-        "canaries": check_canaries(SHOWN, INCLUDED, claim=PureDP(9.0)),
-        "refuted canaries": check_canaries(SHOWN, INCLUDED, claim=PureDP(0.5)),
-        "equivalent": check_equivalence(noisy, noisy, 0, margin=0.2, **FEW),
-        "different": check_equivalence(noisy, halved, 0, margin=0.01, **FEW),
+        "canaries": dp.check_canaries(SHOWN, INCLUDED, claim=dp.PureDP(9.0)),
+        "refuted canaries": dp.check_canaries(SHOWN, INCLUDED, claim=dp.PureDP(0.5)),
+        "equivalent": dp.check_equivalence(noisy, noisy, 0, margin=0.2, **FEW),
+        "different": dp.check_equivalence(noisy, halved, 0, margin=0.01, **FEW),
     }
 
 
@@ -66,7 +51,7 @@ KINDS = [*RAISED, "audit", "sequential", "statement", "equivalent"]
 
 
 def test_no_result_is_a_truth_value(results):
-    """`assert check(...)` would pass for any verdict."""
+    """`assert dp.check(...)` would pass for any verdict."""
     for kind, result in results.items():
         name, kind_of = "is_shown" if kind in ("equivalent", "different") else "is_refuted", type(result).__name__
         with pytest.raises(TypeError, match=rf"^an? {kind_of} is neither .*\.{name}, \.verdict or"):
@@ -75,16 +60,17 @@ def test_no_result_is_a_truth_value(results):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_result_raises_unless_it_is_good(results, kind):
-    assert results[kind].is_refuted == (RAISED.get(kind) is RefutedError)
+    result = results[kind]
+    assert result.is_refuted == (RAISED.get(kind) is RefutedError)
     if kind not in RAISED:
-        assert results[kind].raise_if_refuted() is results[kind]
+        assert result.raise_if_refuted() is result
         return
     with pytest.raises(RAISED[kind]) as caught:
-        results[kind].raise_if_refuted()
-    assert str(caught.value) == str(results[kind])
+        result.raise_if_refuted()
+    assert str(caught.value) == str(result)
+    assert caught.value.facts["result"] is result
     assert isinstance(caught.value, AssertionError)
     assert isinstance(caught.value, AuditError)
-    assert caught.value.facts["result"] is results[kind]
 
 
 def test_a_result_has_what_repeats_it(results):
@@ -124,9 +110,9 @@ def test_a_dict_says_the_verdict_in_plain_values(results):
 
 
 def test_checks_without_a_sample_of_outputs_say_what_was_claimed_and_found(tmp_path):
-    exact = check(lambda x, rng: int(rng.random() < (0.75 if x else 0.25)), 0, 1, claim=1.0, exact=True)
-    replayed = replay(lambda x, rng: x + rng.laplace(scale=0.5), 0, 1, claim=1.0)
-    bounded = check_sensitivity(sum, Rows([0, 1]), adjacency="add-remove", bound=0.5)
+    exact = dp.check(lambda x, rng: int(rng.random() < (0.75 if x else 0.25)), 0, 1, claim=1.0, exact=True)
+    replayed = dp.replay(lambda x, rng: x + rng.laplace(scale=0.5), 0, 1, claim=1.0)
+    bounded = dp.check_sensitivity(sum, dp.Rows([0, 1]), adjacency="add-remove", bound=0.5)
     accounted = check_accountant(lambda case: 1.0, cases=[Case([(Laplace(0.5), 1)], delta=0.0, adjacency="replace")])
     for result, text, limits in (
         (exact, "refuted, excess in delta between 0.0704 and 0.0705, claim 1-DP", (0.75 - 0.25 * math.e,) * 2),
@@ -139,24 +125,20 @@ def test_checks_without_a_sample_of_outputs_say_what_was_claimed_and_found(tmp_p
         found = result.to_dict()
         assert (found["verdict"], found["claim"]) == (result.verdict.value, result.claimed)
         assert json.loads(json.dumps(found)).keys() == found.keys()
-        save(result, tmp_path / "one.json")
-        (kept,) = load(tmp_path / "one.json").checks
+        dp.save(result, tmp_path / "one.json")
+        (kept,) = dp.load(tmp_path / "one.json").checks
         assert (kept.kind, kept.subject, kept.word) == (result.kind, result.subject, result.verdict.value)
         assert (kept.claim, kept.found, kept.lines[0]) == (result.claimed, result.measured, result.headline)
 
 
-@pytest.mark.parametrize("kind", ["refuted", "search", "statement", "canaries", "equivalent"])
-def test_a_card_has_the_verdict_and_needs_nothing_else(results, kind):
-    card = results[kind]._repr_html_()
-    first = getattr(results[kind], "headline", results[kind].sentence)
-    assert f"<strong>{html.escape(first)}</strong>" in card
-    assert not any(part in card for part in ("<script", "<link", "http://", "url(http"))
-    assert ("<svg" in card) == (kind not in ("equivalent", "different"))
-
-
-def test_plots(results):
+def test_a_card_has_the_verdict_and_needs_nothing_else_and_a_plot_its_axes(results):
     from matplotlib.figure import Figure
 
+    for kind in ("refuted", "search", "statement", "canaries", "equivalent"):
+        card = results[kind]._repr_html_()
+        assert f"<strong>{html.escape(results[kind].headline)}</strong>" in card
+        assert not any(part in card for part in ("<script", "<link", "http://", "url(http"))
+        assert ("<svg" in card) == (kind != "equivalent")
     for kind in ("audit", "search", "statement"):
         ax = Figure().subplots()
         assert results[kind].plot(ax=ax) is ax
@@ -164,9 +146,15 @@ def test_plots(results):
 
 
 def test_an_attribute_that_a_result_or_the_package_lacks(results):
-    for name, meant in (("passed", "is_refuted"), ("veredict", "verdict"), ("zzz", None)):
+    for kind, name, meant in (
+        ("audit", "passed", "is_refuted"),
+        ("audit", "epsilon", "bound"),
+        ("equivalent", "epsilon", "confidence_interval"),
+        ("audit", "veredict", "verdict"),
+        ("audit", "zzz", None),
+    ):
         with pytest.raises(AttributeError, match=f"has no attribute '{name}'") as caught:
-            getattr(results["audit"], name)
+            getattr(results[kind], name)
         assert (f"; did you mean '{meant}'?" in str(caught.value)) == (meant is not None)
     with pytest.raises(AttributeError, match="has no attribute 'chekc'; did you mean 'check'"):
-        dpaudit.chekc  # noqa: B018
+        dp.chekc  # noqa: B018

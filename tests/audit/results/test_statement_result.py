@@ -6,21 +6,15 @@ from dataclasses import replace
 import pytest
 
 from dpaudit.audit.errors import OptionError
-from dpaudit.audit.results.statement_result import Point, StatementResult
+from dpaudit.audit.results.statement_result import Point, Series, StatementResult
 from dpaudit.audit.results.verdict import Verdict
 
 
 def result(*points, largest_width=math.inf):
     return StatementResult(
-        statement="the slope is half of epsilon",
-        quantity="slope",
-        points=points,
-        alpha=1e-5,
-        method="exact",
-        runs=1000,
-        seed=3,
-        largest_width=largest_width,
-    )
+        statement="the slope is half of epsilon", quantity="slope", points=points, alpha=1e-5, method="exact",
+        runs=1000, seed=3, largest_width=largest_width,
+    )  # fmt: skip
 
 
 INSIDE = Point(estimate=0.5, lower=0.4, upper=0.6, low=0.55, high=0.55)
@@ -72,6 +66,10 @@ def test_impossible_numbers_and_results_are_refused():
         with pytest.raises(OptionError) as caught:
             Point(**({"estimate": 0.5, "lower": 0.4, "upper": 0.6} | numbers))
         assert caught.value.facts.keys() == names
+    curve = {"x_name": "t", "y_name": "p", "intervals": "exact", "estimate": (0.5,), "stated": (0.5,)}
+    for numbers, said in (((1.0,), "an empty interval"), ((0.1, 0.2), "one number of each kind")):
+        with pytest.raises(OptionError, match=said):
+            Series(x=(1.0,), lower=numbers, upper=(0.6,), **curve)
     for change in ({"points": ()}, {"points": ((0.1, 0.2, 0.3),)}, {"alpha": "x"}, {"alpha": 0.0}, {"runs": -5}):
         with pytest.raises(OptionError, match=next(iter(change))):
             replace(result(INSIDE), **change)

@@ -164,31 +164,27 @@ def test_the_bound_of_a_refutation_is_printed_above_the_claim(claim, beyond):
         assert beyond < 1e-10
 
 
+THRICE = Counts(count_x=300, runs_x=FULL, count_y=100, runs_y=FULL)
+
+
 def test_the_evidence_is_what_is_tested():
-    counts = Counts(count_x=300, runs_x=FULL, count_y=100, runs_y=FULL)
-    one = audited(PureDP(1.0), counts=counts)
+    one = audited(PureDP(1.0), counts=THRICE)
     assert one.counterexample == f"{one.pair.difference}\n{one.observation}"
     assert audited(PureDP(1.0), bound=0.5).counterexample == ""
     assert one.observation == "output ≤ 0.5 is 3 times as likely on x\n300 of 1,000 on x, 100 of 1,000 on y"
     guesses = Guesses(correct=590, incorrect=200, runs=1_900)
-    other = OtherDirection(event=Intervals(((0.5, math.inf),)), counts=counts.swapped(), guesses=guesses)
-    both = audited(PureDP(1.0), counts=counts, opposite=other)
+    other = OtherDirection(event=Intervals(((0.5, math.inf),)), counts=THRICE.swapped(), guesses=guesses)
+    both = audited(PureDP(1.0), counts=THRICE, opposite=other)
     assert both.tested is guesses
     assert both.observation.splitlines()[1:] == [
         "output ≥ 0.5 is 3 times as likely on y",
         "590 correct and 200 incorrect guesses in 1,900 runs",
     ]
-
-
-@pytest.mark.parametrize(
-    ("is_closed", "how"), [(False, "occurred 3 times as often on x"), (True, "is 3 times as likely on x")]
-)
-def test_frequencies_in_the_runs_that_an_event_was_learned_on_are_no_likelihoods(is_closed, how):
-    counts = Counts(count_x=300, runs_x=FULL, count_y=100, runs_y=FULL)
-    result = audited(
-        PureDP(1.0), SequentialResult, counts=counts, interim_analyses=(), stopped="refuted", is_closed=is_closed
-    )
-    assert result.event_in_words == f"output ≤ 0.5 {how}"
+    betting = {"counts": THRICE, "interim_analyses": (), "stopped": "refuted"}
+    for is_closed, how in ((False, "occurred 3 times as often on x"), (True, "is 3 times as likely on x")):
+        # Frequencies in the runs that an event was learned on are no likelihoods.
+        found = audited(PureDP(1.0), SequentialResult, is_closed=is_closed, **betting)
+        assert found.event_in_words == f"output ≤ 0.5 {how}"
 
 
 def test_a_bound_within_a_percent_of_the_claim_says_what_to_do():
@@ -251,8 +247,9 @@ def test_a_refutation_is_followed_by_a_replay_of_the_code():
     for claim, said in (
         (PureDP(0.5), "claim=0.5"), (ApproxDP(1.0, 1e-5), "claim=(1, 1e-05)"),
         (GaussianDP(1.0), "claim=GaussianDP(mu=1.0)"), (PureDP(0.5).group(2), "claim=0.5, distance=2"),
+        (TradeOffCurve((0.1, 0.4), (0.6, 0.2)), "claim=claim"),
     ):  # fmt: skip
-        result = audited(claim, bound=2.0 * claim.parameter, provenance=code)
+        result = audited(claim, bound=claim.parameter + 1.0, provenance=code)
         assert result.next_step == f"replay(m, x, y, {said}) looks for the line that leaks"
         assert str(result).endswith(f"\n  next: {result.next_step}")
     assert "replay(mechanism, x, y" in audited(PureDP(1.0), bound=2.0, provenance=code, mechanism="a b").next_step
@@ -265,16 +262,12 @@ def test_a_refutation_is_followed_by_a_replay_of_the_code():
 
 
 def test_the_guesses_of_a_refutation_name_the_event_of_each_dataset():
-    counts = Counts(count_x=300, runs_x=FULL, count_y=100, runs_y=FULL)
-    other = OtherDirection(
-        event=Intervals(((0.6, math.inf),)),
-        counts=counts.swapped(),
-        guesses=Guesses(correct=59, incorrect=20, runs=190),
-    )
+    guesses = Guesses(correct=59, incorrect=20, runs=190)
+    other = OtherDirection(event=Intervals(((0.6, math.inf),)), counts=THRICE.swapped(), guesses=guesses)
     said = "59 correct and 20 incorrect guesses in 190 runs"
     for more_likely_on, events in (
         ("x", "x if output ≤ 0.5, y if output ≥ 0.6"),
         ("y", "x if output ≥ 0.6, y if output ≤ 0.5"),
     ):
-        result = audited(PureDP(1.0), bound=2.0, counts=counts, opposite=other, more_likely_on=more_likely_on)
+        result = audited(PureDP(1.0), bound=2.0, counts=THRICE, opposite=other, more_likely_on=more_likely_on)
         assert str(result).split("\n")[1] == f"  {events}: {said}"

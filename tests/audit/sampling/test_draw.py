@@ -1,5 +1,6 @@
 """A seed fixes every count for any distribution of the work; no two streams are equal."""
 
+import itertools
 import os
 import subprocess
 import sys
@@ -13,10 +14,12 @@ import pytest
 from dpaudit import PureDP, check
 from dpaudit.audit.errors import MechanismError
 from dpaudit.audit.events.events import Intervals
+from dpaudit.audit.events.outputs import Raised
 from dpaudit.audit.sampling import workers
-from dpaudit.audit.sampling.draw import count_events, parts, plan_blocks
+from dpaudit.audit.sampling.draw import count_events, count_pairs, parts, plan_blocks
 from dpaudit.audit.sampling.output_hashes import fingerprint
 from dpaudit.audit.sampling.sampler import as_sampler
+from dpaudit.audit.sampling.tasks import PairCounts
 
 POSITIVE = Intervals(((0.0, np.inf),))
 SHAPES = {"x": (), "y": ()}
@@ -52,13 +55,11 @@ def counted(mechanism=noisy, runs=150_000, seed=5, jobs=1, event=POSITIVE):
 
 
 @pytest.mark.parametrize(
-    ("mechanism", "runs", "backend", "jobs"),
-    [
-        (noisy, 150_000, "threading", 2), (noisy, 150_000, "loky", 2), (one_noisy, 2_500, "loky", 2),
-    ],
-)  # fmt: skip
-def test_workers_and_backends_change_nothing(mechanism, runs, backend, jobs):
-    with joblib.parallel_config(backend=backend, n_jobs=jobs):
+    ("mechanism", "runs", "backend"),
+    [(noisy, 150_000, "threading"), (noisy, 150_000, "loky"), (one_noisy, 2_500, "loky")],
+)
+def test_workers_and_backends_change_nothing(mechanism, runs, backend):
+    with joblib.parallel_config(backend=backend, n_jobs=2):
         assert counted(mechanism, runs, jobs=None) == counted(mechanism, runs, jobs=1)
 
 
@@ -70,6 +71,16 @@ def test_counts_are_those_of_the_blocks_drawn_one_by_one():
         assert side.counts.tolist() == [int((block >= 0).sum()) for block in blocks]
         assert side.fingerprints.tolist() == [fingerprint(block) for block in blocks]
     assert abs(x.counts.sum() / 150_000 - 0.5) < 6 * 0.5 / np.sqrt(150_000)
+    work = plan_blocks(as_sampler(one_noisy), 0.0, 0.5, 5, 1).in_blocks(1)
+    drawn = [[work.draw("main", name, 7 + number, 1) for number in range(300)] for name in "xy"]
+    rare = Intervals(((1.0, 2.0),)), Intervals(((-np.inf, -1.0),))
+    for events in ((POSITIVE, None), (None, POSITIVE)):  # the blocks have the counts of the event that there is
+        pairs, *sides, final = count_pairs(work, events, None, 300, first_block=7, rare=rare, final=(POSITIVE,))
+        assert pairs == PairCounts.of(events, rare, *map(np.concatenate, drawn))
+        for side, blocks in zip(sides, drawn, strict=True):
+            assert side.counts.tolist() == [POSITIVE.count(block) for block in blocks]
+            assert side.raised == {"ValueError": sum(block[0] == Raised("ValueError") for block in blocks)}
+        assert final.totals[:, 0].tolist() == [side.counts.sum() for side in sides]
 
 
 @pytest.mark.parametrize("mechanism", [noisy, one_noisy])
@@ -101,9 +112,8 @@ def test_a_task_of_small_blocks_has_as_many_runs_as_a_large_block():
         assert (side.stretches.any(axis=1) == (np.arange(len(side.counts)) % 8 == 0)).all()
 
 
-@pytest.mark.parametrize("least", [1, 335])
-def test_tasks_hold_all_blocks_in_order(least):
-    for n_blocks in (1, 256, 257, 600, 20_000):
+def test_tasks_hold_all_blocks_in_order():
+    for least, n_blocks in itertools.product((1, 335), (1, 256, 257, 600, 20_000)):
         sizes = list(range(n_blocks))
         tasks = list(parts(sizes, n_blocks, least))
         assert [size for _, task in tasks for size in task] == sizes
@@ -111,12 +121,12 @@ def test_tasks_hold_all_blocks_in_order(least):
         assert min(len(task) for _, task in [*tasks[:-1], (0, sizes[:least])]) >= min(least, n_blocks)
 
 
-@pytest.mark.parametrize("runs", [1, 400_001])
-def test_progress_adds_up(runs):
-    parts = []
-    count_events(plan(jobs=2), POSITIVE, SHAPES, runs, progress=parts.append)
-    assert sum(parts) == 2 * runs
-    assert min(parts) > 0
+def test_progress_adds_up():
+    for runs in (1, 400_001):
+        finished = []
+        count_events(plan(jobs=2), POSITIVE, SHAPES, runs, progress=finished.append)
+        assert sum(finished) == 2 * runs
+        assert min(finished) > 0
 
 
 @pytest.mark.parametrize(
@@ -134,20 +144,16 @@ def test_workers_are_those_asked_for_or_those_of_parallel_config(configured, job
     assert (threads == {threading.get_ident()}) == is_here
 
 
-def grows(dataset, size, rng):
-    """Vectors in every block on y except the first, which its stream identifies."""
-    values = rng.normal(size=size)
-    return np.stack([values, values], axis=1) if values[0] > 0 else values
-
-
 def test_a_shape_that_changes_names_block_and_seed():
-    work = plan(grows, seed=11, jobs=2)
-    with pytest.raises(
-        MechanismError, match=r"grows returned outputs of shape \(2,\) .*chunk \d+ of the main runs on"
-    ) as e:
-        count_events(work, POSITIVE, SHAPES, 2_000_000)
+    def grows(dataset, size, rng):
+        """Vectors in every block on y except the first, which its stream identifies."""
+        values = rng.normal(size=size)
+        return np.stack([values, values], axis=1) if values[0] > 0 else values
+
+    said = r"grows returned outputs of shape \(2,\) .*chunk \d+ of the main runs on .*seed 11"
+    with pytest.raises(MechanismError, match=said) as e:
+        count_events(plan(grows, seed=11, jobs=2), POSITIVE, SHAPES, 2_000_000)
     assert e.value.facts["shape"] == (2,)
-    assert "seed 11" in str(e.value)
 
 
 @pytest.fixture
@@ -199,10 +205,14 @@ def ends_its_process(dataset, rng):
     return rng.laplace()
 
 
-def test_a_worker_that_dies_ends_the_audit_under_every_backend():
+def test_every_backend_gives_the_same_result_and_ends_the_audit_of_a_worker_that_dies():
     """The pool of `multiprocessing` itself would wait for ever."""
     with joblib.parallel_config("multiprocessing", n_jobs=2), pytest.raises(MechanismError, match="died"):
         check(ends_its_process, 0, 1, claim=PureDP(1.0), runs=4_000, seed=1)
+    options = {"claim": PureDP(1.0), "runs": 4_000, "seed": 1, "floating_point": "ignore"}
+    with joblib.parallel_config("multiprocessing", n_jobs=2):
+        found = check(noisy, 0, 1, **options)
+    assert found == check(noisy, 0, 1, jobs=1, **options)
 
 
 def test_a_worker_whose_parent_has_gone_ends_at_its_first_task():
@@ -215,13 +225,11 @@ def test_a_worker_whose_parent_has_gone_ends_at_its_first_task():
 
 
 @pytest.mark.parametrize("seed", [0, 10**60])
-@pytest.mark.parametrize(
-    ("phase", "side", "key"), [("pilot", "x", (0, 0)), ("pilot", "y", (0, 1)), ("main", "y", (1, 1))]
-)
-def test_streams_are_those_of_numpys_seed_sequence_by_phase_side_and_number(seed, phase, side, key):
+def test_streams_are_those_of_numpys_seed_sequence_by_phase_side_and_number(seed):
     """A store and a message name blocks that a later version must draw again."""
-    for number in (0, 1, 64, 2**32 + 5):
-        own = plan(seed=seed).generator(phase, side, number)
+    keys = {(0, 0): ("pilot", "x"), (0, 1): ("pilot", "y"), (1, 1): ("main", "y")}
+    for key, number in itertools.product(keys, (0, 1, 64, 2**32 + 5)):
+        own = plan(seed=seed).generator(*keys[key], number)
         other = np.random.Generator(np.random.SFC64(np.random.SeedSequence(seed, spawn_key=(*key, number))))
         assert own.random(3).tolist() == other.random(3).tolist()
         assert own.spawn(1)[0].random() == other.spawn(1)[0].random()

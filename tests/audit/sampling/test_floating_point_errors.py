@@ -14,10 +14,6 @@ from dpaudit.audit.floating_point_errors import in_one_thread
 SETTINGS = {"runs": 200, "seed": 1, "jobs": 1}
 
 
-def noisy(dataset, rng):
-    return dataset + rng.laplace()
-
-
 def block(dataset, size, rng):
     return dataset + rng.normal(size=size)
 
@@ -48,13 +44,13 @@ def test_the_mechanism_runs_as_the_user_has_it(jobs):
         dpaudit.check(underflows, 0, 1, **settings)
 
 
-def by_zero(dataset, rng):
-    np.float64(1.0) / np.float64(dataset)
-    return rng.integers(2)
-
-
 def test_what_only_reports_changes_no_output():
     """A callback is not sent to other processes and threads; numpy would then raise, on one dataset alone."""
+
+    def by_zero(dataset, rng):
+        np.float64(1.0) / np.float64(dataset)
+        return rng.integers(2)
+
     options = {"claim": PureDP(1.0), "runs": 400, "seed": 1}
     with np.errstate(divide="ignore"):
         plain = dpaudit.check(by_zero, 1.0, 0.0, jobs=1, **options)
@@ -71,15 +67,12 @@ def _threads():
 
 
 def test_linear_algebra_of_the_library_has_one_thread_and_that_of_others_keeps_theirs():
+    """Also if threads of the library overlap."""
     with threadpool_limits(2):
-        before = _threads()
+        before, wait = _threads(), in_one_thread(lambda seconds: time.sleep(seconds))
         assert in_one_thread(_threads)() == {1}
         assert _threads() == before
 
-
-def test_threads_that_overlap_leave_the_number_of_threads_as_it_was():
-    with threadpool_limits(2):
-        before, wait = _threads(), in_one_thread(lambda seconds: time.sleep(seconds))
         threads = [threading.Thread(target=wait, args=(seconds,)) for seconds in (0.1, 0.2)]
         for thread in threads:
             thread.start()

@@ -1,6 +1,5 @@
 """Audits of outputs with named parts, of a part of each output, and of unusual outputs."""
 
-import collections
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,8 +12,6 @@ from dpaudit.audit.events.outputs import as_outputs
 from dpaudit.audit.sampling.output_hashes import hashed_keys
 from dpaudit.audit.sampling.sampler import as_sampler, picked
 from dpaudit.audit.store.store_settings import code_of
-
-Pair = collections.namedtuple("Pair", "mean_age n")
 
 
 @pytest.fixture
@@ -54,9 +51,12 @@ def named_column(answer, size, rng):
     return pd.Series(noise(answer, rng, size)[0], name="mean_age")
 
 
+OPTIONS = {"claim": dp.PureDP(1.0), "alpha": 1e-6, "floating_point": "ignore"}
+FEW = OPTIONS | {"runs": 200}
+
+
 def test_events_and_files_have_the_names_with_any_workers(tmp_path):
-    options = {"claim": dp.PureDP(1.0), "runs": 200, "alpha": 1e-6, "floating_point": "ignore"}
-    result, other = (dp.check(as_dataclass, 0.0, 4.0, jobs=jobs, **options) for jobs in (1, 2))
+    result, other = (dp.check(as_dataclass, 0.0, 4.0, jobs=jobs, **FEW) for jobs in (1, 2))
     assert result == other
     assert result.is_refuted
     assert "mean_age" in result.event_in_words
@@ -83,12 +83,11 @@ def test_blocks_are_compared_by_the_names_of_columns():
 
 
 def test_outputs_drawn_elsewhere_are_compared_by_name(rng):
-    options = {"claim": dp.PureDP(1.0), "alpha": 1e-6, "floating_point": "ignore"}
-    result = dp.check_outputs(structured(0.0, 400, rng), structured(4.0, 400, rng), **options)
+    result = dp.check_outputs(structured(0.0, 400, rng), structured(4.0, 400, rng), **OPTIONS)
     assert result.is_refuted
     assert "mean_age" in result.event_in_words
     both = frames(0.0, 400, rng)
-    assert not dp.check_outputs(both[:200], both[200:][["n", "mean_age"]], **options).is_refuted
+    assert not dp.check_outputs(both[:200], both[200:][["n", "mean_age"]], **OPTIONS).is_refuted
 
 
 @dataclass(frozen=True)
@@ -109,55 +108,42 @@ def ages(block):
     return block["mean_age"]
 
 
-OPTIONS = {"claim": dp.PureDP(1.0), "runs": 200, "alpha": 1e-6, "floating_point": "ignore"}
-
-
-@pytest.mark.parametrize(
-    ("mechanism", "output", "jobs", "name"),
-    [
-        (told, "mean_age", 2, "mean_age"), (frame, 0, 1, "mean_age"), (frame, ages, 1, "mean_age"),
-    ],
-)  # fmt: skip
-def test_only_the_part_is_audited_under_its_name(mechanism, output, jobs, name):
+@pytest.mark.parametrize(("mechanism", "output", "jobs"), [(told, "mean_age", 2), (frame, 0, 1), (frame, ages, 1)])
+def test_only_the_part_is_audited_under_its_name(mechanism, output, jobs):
     """The other part tells the dataset at once."""
-    result = dp.check(mechanism, 0.0, 1.0, output=output, jobs=jobs, **OPTIONS)
+    result = dp.check(mechanism, 0.0, 1.0, output=output, jobs=jobs, **FEW)
     assert not result.is_refuted
-    assert name in result.event_in_words
+    assert "mean_age" in result.event_in_words
 
 
 def test_every_procedure_audits_the_part(rng):
-    found = dp.find_worst_pair(told, [(0.0, 1.0), (0.0, 9.0)], output="mean_age", search_runs=400, jobs=1, **OPTIONS)
+    found = dp.find_worst_pair(told, [(0.0, 1.0), (0.0, 9.0)], output="mean_age", search_runs=400, jobs=1, **FEW)
     assert found.audit.is_refuted
-    same = dp.check_equivalence(
-        frame, lambda answer, size, rng: frame(answer, size, rng).assign(told=rng.random(size)), 0,
-        output="mean_age", runs=400, jobs=1,
-    )  # fmt: skip
-    assert not same.is_refuted, "only another part differs"
-    result = dp.check_equivalence(frame, frame, 0, margin=0.9, output=ages, runs=400, jobs=1)
-    assert ", output " in result.new
-    options = {"claim": dp.PureDP(1.0), "alpha": 1e-6, "floating_point": "ignore"}
+
+    def other(answer, size, rng):
+        return frame(answer, size, rng).assign(told=rng.random(size))
+
+    few = {"runs": 400, "jobs": 1}
+    assert not dp.check_equivalence(frame, other, 0, output="mean_age", **few).is_refuted, "only another part differs"
+    assert ", output " in dp.check_equivalence(frame, frame, 0, margin=0.9, output=ages, **few).new
     drawn = frame(0.0, 400, rng), frame(1.0, 400, rng)
-    assert dp.check_outputs(*drawn, **options).is_refuted
-    assert not dp.check_outputs(*drawn, output="mean_age", **options).is_refuted
-    assert not dp.check_outputs(*([[*map(tuple, each.to_numpy())] for each in drawn]), output=0, **options).is_refuted
-
-
-def test_the_noise_of_a_part_is_checked():
+    assert dp.check_outputs(*drawn, **OPTIONS).is_refuted
+    assert not dp.check_outputs(*drawn, output="mean_age", **OPTIONS).is_refuted
+    assert not dp.check_outputs(*([[*map(tuple, each.to_numpy())] for each in drawn]), output=0, **OPTIONS).is_refuted
     part = {"output": "mean_age", "runs": 1_000, "jobs": 1}
     result = dp.check_noise(frame, 3.0, noise=dp.noise.LaplaceNoise(1.0), answer=3.0, **part)
     assert not result.is_refuted
     assert 'output "mean_age" adds independent' in result.statement
-    counts = dp.check(frame, 0, 3.0, claim=9.0, bins=4, **part).bins
-    assert 1.0 < counts.maximum().lower < 3.0
+    assert 1.0 < dp.check(frame, 0, 3.0, claim=9.0, bins=4, **part).bins.maximum().lower < 3.0
 
 
 def test_the_part_belongs_to_the_identity_of_the_mechanism(tmp_path):
     hashes = {code_of(picked(frame, output)) for output in (None, "mean_age", "told", 0, ages, lambda output: 0)}
     assert len(hashes) == 6
     assert picked(frame, None) == as_sampler(frame)
-    whole = dp.check(frame, 0.0, 1.0, store=tmp_path, jobs=1, **OPTIONS)
+    whole = dp.check(frame, 0.0, 1.0, store=tmp_path, jobs=1, **FEW)
     results = [
-        dp.check(frame, 0.0, 1.0, output=output, store=tmp_path, jobs=1, **OPTIONS) for output in ("mean_age", 0, ages)
+        dp.check(frame, 0.0, 1.0, output=output, store=tmp_path, jobs=1, **FEW) for output in ("mean_age", 0, ages)
     ]
     names = ['frame, output "mean_age"', "frame, output 0", "frame, output by ages"]
     assert [result.mechanism for result in results] == names
@@ -170,32 +156,30 @@ class Stop(BaseException):
     """Not an `Exception`, like exceptions by which frameworks end a program."""
 
 
-def stops(dataset, rng):
-    if rng.random() < 0.01:
-        raise Stop
-    return dataset + rng.laplace()
-
-
 def test_an_exception_that_would_end_a_worker_is_named():
     """A worker receives no signal, so the mechanism raised it; this thread passes on what may be a key press."""
-    said = r"raised Stop and would end the audit.*in chunk \d+ of the pilot"
-    with pytest.raises(MechanismError, match=said):
-        dp.check(stops, 0, 1, claim=dp.PureDP(1.0), runs=4_000, seed=1, jobs=2)
-    with pytest.raises(Stop):
-        dp.check(stops, 0, 1, claim=dp.PureDP(1.0), runs=4_000, seed=1, jobs=1)
+
+    def stops(dataset, rng):
+        if rng.random() < 0.01:
+            raise Stop
+        return dataset + rng.laplace()
+
+    named = pytest.raises(MechanismError, match=r"raised Stop and would end the audit.*in chunk \d+ of the pilot")
+    for jobs, raised in ((2, named), (1, pytest.raises(Stop))):
+        with raised:
+            dp.check(stops, 0, 1, claim=dp.PureDP(1.0), runs=4_000, seed=1, jobs=jobs)
 
 
 def test_numbers_of_thousands_of_digits_are_outputs(tmp_path):
+    def huge(dataset, rng):
+        return 10**5_000 + int(rng.integers(2))
+
     result = dp.check(huge, 0, 1, claim=dp.PureDP(1.0), runs=400, jobs=1)
     assert result.findings == ()
     dp.save(result, tmp_path / "result.json")
     assert dp.load(tmp_path / "result.json").entries[0].result.verdict is result.verdict
     with pytest.raises(StoreError, match="store"):
         dp.check(huge, 0, 1, claim=dp.PureDP(1.0), runs=400, jobs=1, store=tmp_path / "store")
-
-
-def huge(dataset, rng):
-    return 10**5_000 + int(rng.integers(2))
 
 
 def test_a_tuple_of_numbers_has_one_key_in_blocks_of_any_kind():

@@ -52,6 +52,14 @@ class Slotted:
     scale: float
 
 
+class Tags(set):
+    """Pickled in an order that the process decides."""
+
+
+class Derived(property):
+    """No pickle has its function."""
+
+
 def closure(scale):
     return lambda dataset, rng: dataset + scale * rng.laplace()
 
@@ -83,7 +91,10 @@ VALUES = {
     "digits within": [[np.array([0.1])], [np.array([np.nextafter(0.1, 1.0)])]],
     "long frames": [pd.DataFrame({"a": np.arange(999) == k}) for k in (500, 501)],
     "names of columns": [pd.DataFrame({"a": [1]}), pd.DataFrame({"b": [1]})],
+    "derived sets": [Tags("ab"), Tags("ac"), set("ab")],
+    "derived properties": [Derived(lambda self: 1), Derived(lambda self: 2)],
     "graphs": [graph((1, 2)), graph((1, 3)), graph((1, 2), (2, 3))],
+    "arrays of pandas": [pd.array([1, None], dtype="Int64"), pd.array([2, None], dtype="Int64")],
     "masked arrays": [np.ma.MaskedArray([1, 2], mask=mask) for mask in ([0, 1], [1, 0])],
     "sparse matrices": [sparse.csr_matrix(np.eye(3)), sparse.csr_matrix(2 * np.eye(3))],
     "members": list(Colour),
@@ -117,19 +128,16 @@ def test_what_differs_is_told_apart(name):
         assert (identity(value).opaque, identity(value).failed) == ((), ())
 
 
-def test_equal_contents_are_equal_however_they_are_shared():
+def test_equal_contents_are_equal_however_they_are_shared_or_used():
     row = (1, 2.5)
     assert identity([row, row]) == identity([(number, 2.5) for number in (1, 1)])
     assert identity({"b", "a", "c"}) == identity({"c", "b", "a"})
     assert identity(closure(1.0)) == identity(closure(1.0))
-
-
-def test_what_was_computed_from_the_rest_changes_nothing():
     own, made = Own(1.0), graph((1, 2))
     before = identity(own), identity(made)
     assert own.computed.sum() == 3
     assert len(made.nodes) == len(made.adj) == 2
-    assert (identity(own), identity(made)) == before
+    assert (identity(own), identity(made)) == before, "what was computed from the rest"
 
 
 def test_circles_end():
@@ -203,8 +211,9 @@ from dpaudit.audit.sampling.object_identity import identity, provenance_of
 class Own:
     def __init__(self): self.names, self.scale = {"a", "b", "c"}, 2.0
     def __call__(self, dataset, rng): return dataset + self.scale * rng.laplace() + len({"x", "y"})
+class Tags(set): pass
 def f(dataset, rng, k=frozenset({"u", "v", "w"})): return Own()(dataset, rng)
-print([identity(each).hash for each in (Own(), f, functools.partial(f, k=1), {"a": np.arange(3)}, Own)])
+print([identity(each).hash for each in (Own(), f, functools.partial(f, k=1), {"a": np.arange(3)}, Own, Tags("abc"))])
 def g(x, rng): return x in {"a", "b", "c"} and (1, "d")
 print(provenance_of(g).fingerprint)
 """
@@ -221,7 +230,17 @@ def test_it_is_the_same_in_every_process():
     assert len(said) == 1
 
 
-SOURCE = "__version__ = '2.5'\n\n\ndef noisy(x, size, rng):\n    return x + rng.laplace(size=size)\n"
+SOURCE = """import numpy as np
+
+def noisy(rows, size, rng):
+    return len(rows) + rng.laplace(size=size)
+
+class Noisy:
+    claim = None
+
+    def sample(self, rows, size, rng):
+        return noisy(rows, size, rng)
+"""
 
 
 def noisy(x, size, rng):
@@ -234,16 +253,17 @@ class Noisy:
 
 
 @pytest.fixture
-def module(tmp_path):
-    """Create a module from source text."""
-    made = []
+def module(tmp_path, monkeypatch):
+    """Create a module from source text in a folder below the working directory."""
+    monkeypatch.chdir(tmp_path)
 
-    def make(text):
-        made.append(tmp_path / f"dpaudit_made_{len(made)}" / "lib_of_noise.py")
-        made[-1].parent.mkdir()
-        made[-1].write_text(text)
-        spec = importlib.util.spec_from_file_location("lib_of_noise", made[-1])
+    def make(text=SOURCE, folder="my lib"):
+        path = tmp_path / folder / "counts_of_rows.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        spec = importlib.util.spec_from_file_location("counts_of_rows", path)
         found = importlib.util.module_from_spec(spec)
+        monkeypatch.setitem(sys.modules, "counts_of_rows", found)
         spec.loader.exec_module(found)
         return found
 
@@ -260,15 +280,15 @@ def test_place_of_functions_partials_methods_and_objects():
 
 
 def test_the_fingerprint_is_that_of_the_code_that_was_loaded(module, tmp_path):
-    first, same, other = module(SOURCE), module(SOURCE), module(SOURCE.replace("size=size", "scale=2.0, size=size"))
-    prints = [provenance_of(each.noisy).fingerprint for each in (first, same, other)]
-    assert prints[0] == prints[1] != prints[2]
+    changed, commented = SOURCE.replace("size=size", "scale=2.0, size=size"), "# a comment\n" + SOURCE
+    first, same, other, last = (
+        module(text, f"{place}") for place, text in enumerate((SOURCE, SOURCE, changed, commented))
+    )
+    (tmp_path / "0" / "counts_of_rows.py").write_text(changed)  # the file has changed, the loaded code has not
+    prints = [provenance_of(each.noisy).fingerprint for each in (first, same, other, last)]
+    assert prints[0] == prints[1] == prints[3] != prints[2]
     assert all(len(one) == 16 for one in prints)
     assert provenance_of(noisy).fingerprint != provenance_of(Noisy()).fingerprint
-    (tmp_path / "dpaudit_made_0" / "lib_of_noise.py").write_text(SOURCE.replace("size=size", "size=size, scale=0.1"))
-    assert provenance_of(first.noisy).fingerprint == prints[0]  # the file has changed, the loaded code has not
-    commented = module("# a comment\n" + SOURCE)
-    assert provenance_of(commented.noisy).fingerprint == prints[0]
 
 
 def test_a_decorated_function_is_what_runs():
@@ -299,42 +319,23 @@ def test_results_say_which_code_and_where_the_claim_is_from():
         check(Noisy(), 1.0, 0.0, claim=PureDP(1.0), runs=200, claim_source=3)
 
 
-SOURCE_OF_COUNTS = """import numpy as np
-
-def noisy(rows, size, rng):
-    return len(rows) + rng.laplace(size=size)
-
-class Noisy:
-    claim = None
-
-    def sample(self, rows, size, rng):
-        return noisy(rows, size, rng)
-"""
-
-
-@pytest.fixture
-def counts(tmp_path, monkeypatch):
-    """A module in a folder below the working directory."""
-    path = tmp_path / "my lib" / "counts_of_rows.py"
-    path.parent.mkdir()
-    path.write_text(SOURCE_OF_COUNTS)
-    monkeypatch.chdir(tmp_path)
-    spec = importlib.util.spec_from_file_location("counts_of_rows", path)
-    found = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, "counts_of_rows", found)
-    spec.loader.exec_module(found)
-    return found
-
-
-def test_functions_and_objects_have_file_line_and_hash(counts):
-    digest = hashlib.sha256(SOURCE_OF_COUNTS.encode()).hexdigest()
+def test_functions_and_objects_have_file_line_and_hash(module, tmp_path):
+    counts = module()
+    digest = hashlib.sha256(SOURCE.encode()).hexdigest()
     wanted = {"file": "my lib/counts_of_rows.py", "line": 3, "sha256": digest, "below": "working directory"}
     assert source_of(counts.noisy) == source_of(functools.partial(counts.noisy, size=3)) == {"source": wanted}
     assert source_of(counts.Noisy()) == source_of(counts.Noisy().sample) == {"source": {**wanted, "line": 9}}
+    installed = source_of(module(folder="site-packages/lib").noisy)["source"]
+    assert (installed["file"], installed["below"]) == ("lib/counts_of_rows.py", "installed packages")
+    typed = {}
+    exec(compile("def typed(rows, rng):\n    return 0\n", "<stdin>", "exec"), typed)
+    (tmp_path / "my lib" / "counts_of_rows.py").unlink()
+    nowhere = (typed["typed"], len, statistics.fmean, np.random.default_rng, Program(["true"]), object(), counts.noisy)
+    assert [source_of(mechanism) for mechanism in nowhere] == [{}] * len(nowhere)
 
 
-def test_results_record_it_outside_what_is_compared(counts, tmp_path, monkeypatch):
-    options = {"claim": PureDP(1.0), "runs": 400, "jobs": 1}
+def test_results_record_it_outside_what_is_compared(module, tmp_path, monkeypatch):
+    counts, options = module(), {"claim": PureDP(1.0), "runs": 400, "jobs": 1}
     here = check(counts.noisy, [1, 1], [1], **options)
     assert here.environment["source"]["line"] == 3
     noise = check_noise(counts.noisy, np.ones(2), noise=LaplaceNoise(scale=1.0), answer=len, runs=400, jobs=1)
@@ -346,15 +347,6 @@ def test_results_record_it_outside_what_is_compared(counts, tmp_path, monkeypatc
     assert elsewhere == here
 
 
-def test_code_without_a_file_to_name_has_no_place(counts, tmp_path, monkeypatch):
-    typed = {}
-    exec(compile("def typed(rows, rng):\n    return 0\n", "<stdin>", "exec"), typed)
-    for mechanism in (typed["typed"], len, statistics.fmean, np.random.default_rng, Program(["true"]), object()):
-        assert source_of(mechanism) == {}
-    (tmp_path / "my lib" / "counts_of_rows.py").unlink()
-    assert source_of(counts.noisy) == {}
-
-
 def test_code_of_a_notebook_is_named_by_its_cell(monkeypatch):
     """As IPython names it; the file of a kernel is another one in every session."""
     file, held = "/tmp/ipykernel_17/42.py", {}
@@ -364,13 +356,3 @@ def test_code_of_a_notebook_is_named_by_its_cell(monkeypatch):
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
     assert mechanism_name(held["noisy"]) == "lambda at In[3]:1"
     assert "\n  In[3]:1 in <lambda>: Generator.laplace" in str(replay(held["noisy"], [1], [], claim=1.0))
-
-
-def test_an_installed_package_is_named_from_its_folder(tmp_path, monkeypatch):
-    path = tmp_path / "site-packages" / "lib" / "a.py"
-    path.parent.mkdir(parents=True)
-    path.write_text(SOURCE_OF_COUNTS)
-    held = {}
-    exec(compile(SOURCE_OF_COUNTS, str(path), "exec"), held)
-    found = source_of(held["noisy"])["source"]
-    assert (found["file"], found["below"]) == ("lib/a.py", "installed packages")

@@ -216,21 +216,20 @@ UNEVALUATED = [
 
 @pytest.mark.parametrize(("made", "words"), UNEVALUATED)
 def test_what_is_not_a_value_yet_is_refused_with_one_sentence_in_every_form(made, words):
-    def vectorised(d, size, rng):
-        return made(d, rng)
-
-    forms = [made, SimpleNamespace(sample=vectorised)]
-    for form in forms:
-        with pytest.raises(MechanismError, match=f" returned {words}"):
-            check(form, 0, 1, claim=1.0, runs=200, jobs=1, name="form")
-        with pytest.raises(MechanismError, match=f"returned {words}"):
-            find_worst_pair(form, [(0, 1)], claim=1.0, runs=200, search_runs=400, jobs=1, name="form")
-    if not isinstance(output := made(0, np.random.default_rng(0)), dict):
-        for form in forms:
-            with pytest.raises(MechanismError, match=f" returned {words}"):
-                replay(form, 0, 1, claim=1.0)
+    forms, options = (made, SimpleNamespace(sample=lambda d, size, rng: made(d, rng))), {"claim": 1.0, "name": "form"}
+    output, few = made(0, np.random.default_rng(0)), {"runs": 200, "jobs": 1}
+    procedures = [
+        lambda form: check(form, 0, 1, **few, **options),
+        lambda form: find_worst_pair(form, [(0, 1)], search_runs=400, **few, **options),
+    ]
+    if not isinstance(output, dict):
+        procedures.append(lambda form: replay(form, 0, 1, claim=1.0))
         with pytest.raises(MechanismError, match=f"outputs are {words.replace('return', 'pass')}"):
             check_outputs(output, [1.0] * 50, claim=1.0)
+    for form in forms:
+        for procedure in procedures:
+            with pytest.raises(MechanismError, match=f"returned {words}"):
+                procedure(form)
     with contextlib.suppress(AttributeError):
         output.close()
 

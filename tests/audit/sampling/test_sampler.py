@@ -19,11 +19,6 @@ from dpaudit.audit.events.outputs import Raised, as_outputs
 from dpaudit.audit.sampling.sampler import as_sampler, check_choice, pick_from_block, pick_from_run
 
 
-class Colour(enum.Enum):
-    RED = 1
-    BLUE = 2
-
-
 class Level(enum.IntEnum):
     LOW = 1
     HIGH = 2
@@ -47,30 +42,22 @@ def draw(function, size=5, dataset=1.0, seed=3):
     return as_sampler(function).draw(dataset, size, np.random.default_rng(seed))
 
 
-@pytest.mark.parametrize(
-    "function",
-    [
-        lambda d, size, rng: d + rng.random(size), lambda d, size, generator: d + generator.random(size),
-        lambda d, *, rng, size: d + rng.random(size), lambda d, rng, size: d + rng.random(size),
-        lambda d, scale=1.0, *, size, rng=None: d + scale * rng.random(size),
-        Adder(), Adder().sample, functools.partial(scaled, scale=1.0),
-    ],
-)  # fmt: skip
-def test_block_samplers_get_all_three(function):
-    assert as_sampler(function).is_block
-    np.testing.assert_array_equal(draw(function), 1.0 + np.random.default_rng(3).random(5))
+BLOCK_SAMPLERS = [
+    lambda d, size, rng: d + rng.random(size), lambda d, size, generator: d + generator.random(size),
+    lambda d, *, rng, size: d + rng.random(size), lambda d, rng, size: d + rng.random(size),
+    lambda d, scale=1.0, *, size, rng=None: d + scale * rng.random(size),
+    Adder(), Adder().sample, functools.partial(scaled, scale=1.0),
+]  # fmt: skip
+OF_ONE_RUN = [
+    lambda d, rng: d + rng.random(), lambda d, random_state: d + random_state.random(),
+    lambda d, *, rng: d + rng.random(), lambda d, scale=1.0, rng=None, **options: d + scale * rng.random(),
+    CallableOnly(), functools.partial(lambda d, rng: d + rng.random()),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "function",
-    [
-        lambda d, rng: d + rng.random(), lambda d, random_state: d + random_state.random(),
-        lambda d, *, rng: d + rng.random(), lambda d, scale=1.0, rng=None, **options: d + scale * rng.random(),
-        CallableOnly(), functools.partial(lambda d, rng: d + rng.random()),
-    ],
-)  # fmt: skip
-def test_single_runs_are_looped_with_one_generator(function):
-    assert not as_sampler(function).is_block
+@pytest.mark.parametrize("function", [*BLOCK_SAMPLERS, *OF_ONE_RUN])
+def test_block_samplers_get_all_three_and_single_runs_are_looped_with_one_generator(function):
+    assert as_sampler(function).is_block == (function in BLOCK_SAMPLERS)
     np.testing.assert_array_equal(draw(function), 1.0 + np.random.default_rng(3).random(5))
 
 
@@ -144,25 +131,20 @@ def test_other_outputs_are_refused_by_name(raw, message):
     assert caught.value.facts["mechanism"] == "m"
 
 
-def fails_at_times(dataset, rng):
-    if rng.random() < 0.5:
-        raise KeyError("no")
-    return dataset
+def test_an_exception_in_a_single_run_is_its_output_and_one_in_a_block_an_error_with_its_cause():
+    def fails_at_times(dataset, rng):
+        if rng.random() < 0.5:
+            raise KeyError("no")
+        return dataset
 
-
-def test_an_exception_in_a_single_run_is_its_output():
-    outputs = draw(fails_at_times, 40)
-    assert set(outputs.tolist()) == {1.0, Raised("KeyError")}
+    assert set(draw(fails_at_times, 40).tolist()) == {1.0, Raised("KeyError")}
     assert str(Raised("KeyError")) == "raises KeyError"
 
-
-def test_an_exception_in_a_block_names_the_mechanism_and_its_cause():
     def broken(dataset, size, rng):
         raise ZeroDivisionError("oops")
 
-    with pytest.raises(
-        MechanismError, match="broken raised ZeroDivisionError: oops while drawing a chunk of 5 runs"
-    ) as e:
+    said = "broken raised ZeroDivisionError: oops while drawing a chunk of 5 runs"
+    with pytest.raises(MechanismError, match=said) as e:
         draw(broken)
     assert isinstance(e.value.__cause__, ZeroDivisionError)
     assert e.value.facts == {"mechanism": "broken", "size": 5}
@@ -219,6 +201,7 @@ STATS, FRAME = Stats(1.5, [2.5, 3.5]), pd.DataFrame({"mean": [1.5], "n": [2]})
         (Pair(1.5, 2), -1, "n", 2), ({"a": {"b.c": 1.5}}, "a.b.c", "a.b.c", 1.5),
         ({"a.b": 1.5, "a": {"b": 0}}, "a.b", "a.b", 1.5), ({5: 1.5}, 5, "5", 1.5),
         ({"w": np.array([1.5, 2.5]), "t": "x"}, "w[1]", "w[1]", 2.5),
+        ({"w": np.array([1.5, 2.5])}, "output['w'][1]", "output['w'][1]", 2.5),
         ({"w[1]": 0.5, "w": np.array([1.5, 2.5])}, "w[1]", "w[1]", 0.5),
         (pd.DataFrame({"v": [1.5, 2.5]}, index=["k", "l"]), "v[l]", "v[l]", 2.5),
         (np.array([(1.5, "u")], dtype=[("a", "f8"), ("b", "U1")])[0], "b", "b", "u"),

@@ -9,7 +9,6 @@ import sys
 import threading
 import time
 from concurrent.futures import CancelledError
-from dataclasses import replace
 
 import joblib
 import numpy as np
@@ -25,6 +24,7 @@ from dpaudit.audit.sampling.sampler import as_sampler
 from dpaudit.audit.sampling.workers import _in_cluster
 
 from ...processes import has_ended
+from ..stand_ins import noisy
 
 
 class Colour(enum.Enum):
@@ -60,22 +60,23 @@ def test_what_cannot_be_pickled_is_named_with_a_way_out():
     assert check(guarded, 0, 1, claim=PureDP(1.0), runs=400, jobs=1).is_refuted
 
 
+SLOW = """
+import os, time
+from dpaudit import PureDP, check
+def slow(dataset, rng):
+    open(f"worker-{os.getpid()}", "w").close()
+    time.sleep(0.2)
+    return dataset + rng.laplace()
+if __name__ == "__main__":
+    check(slow, 0, 1, claim=PureDP(1.0), runs=10_000, jobs=2)
+"""
+
+
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no SIGKILL on this system")
 def test_worker_processes_end_with_a_process_that_is_killed(tmp_path):
-    program = tmp_path / "slow.py"
-    program.write_text(
-        "import os, time\n"
-        "from dpaudit import PureDP, check\n"
-        "def slow(dataset, rng):\n"
-        "    open(f'worker-{os.getpid()}', 'w').close()\n"
-        "    time.sleep(0.2)\n"
-        "    return dataset + rng.laplace()\n"
-        "if __name__ == '__main__':\n"
-        "    check(slow, 0, 1, claim=PureDP(1.0), runs=10_000, jobs=2)\n"
-    )
-    with subprocess.Popen([sys.executable, program], cwd=tmp_path) as parent:
-        workers_of = set()
-        end = time.monotonic() + 60
+    (tmp_path / "slow.py").write_text(SLOW)
+    with subprocess.Popen([sys.executable, "slow.py"], cwd=tmp_path) as parent:
+        workers_of, end = set(), time.monotonic() + 60
         while len(workers_of) < 2 and time.monotonic() < end:
             time.sleep(0.1)
             workers_of = {int(path.name.partition("-")[2]) for path in tmp_path.glob("worker-*")} - {parent.pid}
@@ -137,15 +138,11 @@ def test_bytes_of_an_output(outputs, least, most):
 
 
 def test_a_cut_pilot_is_told_and_the_audit_goes_on(monkeypatch):
-    def vectors(dataset, size, rng):
-        return dataset + rng.laplace(size=(size, 500))
-
     monkeypatch.setattr(draw, "most_kept", lambda size, name: 55)
-    result = check(vectors, 0, 1, **SETTINGS, runs=120)
+    result = check(lambda x, size, rng: x + rng.laplace(size=(size, 500)), 0, 1, **SETTINGS, runs=120)
     assert result.pilot_runs == 55
-    assert any(
-        "3.91 KiB, so events were learned from 55 runs on each dataset and not from 60" in n for n in result.notes
-    )
+    said = "3.91 KiB, so events were learned from 55 runs on each dataset and not from 60"
+    assert any(said in note for note in result.notes)
 
 
 def test_what_cannot_be_held_is_refused():
@@ -186,21 +183,12 @@ def two_workers():
     logger.setLevel(level)
 
 
-def noisy(dataset, size, rng):
-    return dataset + rng.laplace(size=size)
-
-
 def looped(dataset, rng):
     return dataset + rng.laplace()
 
 
 def audited(mechanism=looped, runs=400, **options):
     return check(mechanism, 0.0, 1.0, claim=PureDP(1.0), runs=runs, seed=3, floating_point="ignore", **options)
-
-
-def same(result, other):
-    """Whether two results are equal except for their environment."""
-    return replace(result, environment=other.environment) == other
 
 
 def test_every_backend_gives_the_same(two_workers):

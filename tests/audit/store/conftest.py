@@ -4,6 +4,8 @@ import sqlite3
 
 import pytest
 
+from dpaudit.audit.sampling.block_plan import Plan
+
 
 @pytest.fixture(autouse=True)
 def without_waiting_for_the_disk(monkeypatch):
@@ -19,3 +21,17 @@ def without_waiting_for_the_disk(monkeypatch):
         return file
 
     monkeypatch.setattr(sqlite3, "connect", connected)
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    """The draws as (phase, side, number, size)."""
+    seen, real = [], Plan.draw
+
+    def draw(plan, phase, side, number, size, shape=None):
+        outputs = real(plan, phase, side, number, size, shape)
+        seen.append((phase, side, number, size))
+        return outputs
+
+    monkeypatch.setattr(Plan, "draw", draw)
+    return seen

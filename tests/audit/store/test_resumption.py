@@ -31,20 +31,11 @@ def one_fresh(dataset, rng):
 
 
 @pytest.fixture
-def drawn(monkeypatch):
-    """Record the draws as (phase, side, number, size); each run takes half a second of the clock."""
-    seen, clock, real = [], [0.0], Plan.draw
-
-    def draw(plan, phase, side, number, size, shape=None, **options):
-        outputs = real(plan, phase, side, number, size, shape, **options)
-        clock[0] += 0.5 * size
-        seen.append((phase, side, number, size))
-        return outputs
-
-    monkeypatch.setattr(Plan, "draw", draw)
+def drawn(drawn, monkeypatch):
+    """Each run takes half a second of the clock."""
     monkeypatch.setattr(Plan, "check_heads", lambda plan: None)  # tested elsewhere; it draws before the first batch
-    monkeypatch.setattr(time, "clock_gettime", lambda _: clock[0])
-    return seen
+    monkeypatch.setattr(time, "clock_gettime", lambda _: 0.5 * sum(size for *_, size in drawn))
+    return drawn
 
 
 def audited(mechanism, folder, **options):
@@ -87,11 +78,10 @@ def test_a_batch_that_was_cut_goes_on_where_it_was(tmp_path, drawn, monkeypatch,
 
 def killed(call, mechanism, folder, monkeypatch, *, is_lost, **options):
     """Kill a session during a draw; with `is_lost`, unwritten values of the store are lost."""
-    left, draw = [call], Plan.draw
+    left, draw = iter(range(call)), Plan.draw
 
     def until_killed(plan, *arguments):
-        left[0] -= 1
-        if left[0] < 0:
+        if next(left, None) is None:
             raise KeyboardInterrupt
         return draw(plan, *arguments)
 
@@ -110,12 +100,12 @@ def test_after_a_kill_in_a_batch_no_look_changes_and_nothing_saved_is_redrawn(
     shown = []
     killed(call, one_fresh, tmp_path, monkeypatch, is_lost=is_lost, seconds=135.0, on_interim=shown.append)
     before = kept_blocks(tmp_path)
-    drawn.clear()
+    n_drawn = len(drawn)
     result = audited(one_fresh, tmp_path, seconds=200.0)
     assert result.interim_analyses[: len(shown)] == tuple(shown)
     assert before <= kept_blocks(tmp_path)
     keys = {key for key, _ in before}
-    again = {f"block {number} of the pilot runs on {side}, {size} outputs" for _, side, number, size in drawn}
+    again = {f"block {number} of the pilot runs on {side}, {size} outputs" for _, side, number, size in drawn[n_drawn:]}
     assert again & keys <= {f"block 0 of the pilot runs on {side}, 16 outputs" for side in "xy"}  # checked to repeat
     blocks = [key for key, _ in kept_blocks(tmp_path) if "runs on x" in key]
     assert sum(int(key.split()[-2]) for key in blocks) == result.runs  # no block is unused

@@ -77,10 +77,6 @@ def noisy(tmp_path_factory):
         sys.modules.pop("noisy_module_of_a_test")
 
 
-def entropy(dataset):
-    return dataset + np.random.default_rng().laplace()
-
-
 class BlockOwn:
     def __init__(self):
         self.rng = np.random.default_rng(1)
@@ -133,7 +129,10 @@ def with_settings(settings, dataset, rng):
     return dataset + rng.laplace(scale=settings.scale)
 
 
-STATELESS = [entropy, Frozen(0.1, table=pd.DataFrame({"a": [0.1]})), functools.partial(with_settings, Settings(0.1))]
+STATELESS = [
+    lambda dataset: dataset + np.random.default_rng().laplace(), Frozen(0.1, table=pd.DataFrame({"a": [0.1]})),
+    functools.partial(with_settings, Settings(0.1)),
+]  # fmt: skip
 STATEFUL = [Own(), closure(), in_pairs(), functools.partial(Drifting(0.1))]
 
 

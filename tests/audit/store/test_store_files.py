@@ -26,14 +26,9 @@ def audited(store, mechanism=laplace):
 
 
 def contents(folder):
-    """Every name below a folder, with its link or its bytes."""
-    found = {}
-    for path in sorted(folder.rglob("*")):
-        if path.is_symlink():
-            found[path.name] = os.readlink(path)
-        elif path.is_file():
-            found[path.name] = path.read_bytes()
-    return found
+    """Every path below a folder, with its link or its bytes."""
+    paths = [path for path in sorted(folder.rglob("*")) if path.is_symlink() or path.is_file()]
+    return {path: os.readlink(path) if path.is_symlink() else path.read_bytes() for path in paths}
 
 
 def super_journal(victim, size):
@@ -43,52 +38,37 @@ def super_journal(victim, size):
     return head + struct.pack(">I", 2**30 // page + 1) + name + struct.pack(">II", len(name), sum(name)) + MAGIC
 
 
-@pytest.mark.parametrize(
-    ("ending", "kind", "has_begun"),
-    [
-        ("-journal", "super-journal", True), ("-journal", "super-journal", False), ("-journal", "text", True),
-        ("-journal", "hard link", True), ("-shm", "link", True),
-    ],
-)  # fmt: skip
-def test_a_planted_file_is_refused_and_stays(tmp_path, ending, kind, has_begun):
-    folder, victim = tmp_path / "store", tmp_path / "thesis.tex"
-    folder.mkdir()
-    victim.write_bytes(b"\0precious")
-    if has_begun:
-        audited(folder)
-    planted = folder / f"{FILE}{ending}"
-    match kind:
-        case "super-journal":
-            planted.write_bytes(super_journal(victim, 4096 * 5))
-        case "text":
-            planted.write_text("my notes")
-        case "link":
-            planted.symlink_to(victim)
-        case "hard link":
-            planted.hardlink_to(victim)
-    before = contents(tmp_path)
-    with pytest.raises(StoreError, match=rf"{FILE} is next to {FILE}{ending}, which .*; move that file away"):
-        audited(folder)
-    assert contents(tmp_path) == before
+def journal(path, victim):
+    path.write_bytes(super_journal(victim, 4096 * 5))
+
+
+BESIDE = rf"{FILE} is next to {FILE}%s, which .*; move that file away"
 
 
 @pytest.mark.parametrize(
-    ("make", "message"),
+    ("make", "ending", "has_begun", "message"),
     [
-        (lambda path, other: path.symlink_to(other), "is a symbolic link, .* name its target"),
-        (lambda path, other: path.hardlink_to(other), "has another name in the file system"),
-        (lambda path, other: path.write_text("my notes on an audit"), "is not a store of an audit"),
-        (lambda path, other: path.write_bytes(b"SQLite format 3\0" + bytes(2) + b"\1\1" + bytes(80)), "is damaged"),
+        (journal, "-journal", True, BESIDE % "-journal"),
+        (journal, "-journal", False, BESIDE % "-journal"),
+        (lambda path, victim: path.write_text("my notes"), "-journal", True, BESIDE % "-journal"),
+        (lambda path, victim: path.hardlink_to(victim), "-journal", True, BESIDE % "-journal"),
+        (lambda path, victim: path.symlink_to(victim), "-shm", True, BESIDE % "-shm"),
+        (lambda path, victim: path.symlink_to(victim), "", False, "is a symbolic link, .* name its target"),
+        (lambda path, victim: path.hardlink_to(victim), "", False, "has another name in the file system"),
+        (lambda path, victim: path.write_text("my notes on an audit"), "", False, "is not a store of an audit"),
+        (lambda path, _: path.write_bytes(b"SQLite format 3\0" + bytes(2) + b"\1\1" + bytes(80)), "", False, "damaged"),
     ],
 )
-def test_a_store_that_is_none_is_refused_and_stays(tmp_path, make, message):
-    other = tmp_path / "other" / FILE
-    audited(other.parent)
-    (tmp_path / "store").mkdir()
-    make(tmp_path / "store" / FILE, other)
+def test_what_is_no_store_or_lies_beside_it_is_refused_and_stays(tmp_path, make, ending, has_begun, message):
+    folder, victim = tmp_path / "store", tmp_path / "other" / FILE
+    folder.mkdir()
+    audited(victim.parent)
+    if has_begun:
+        audited(folder)
+    make(folder / f"{FILE}{ending}", victim)
     before = contents(tmp_path)
     with pytest.raises(StoreError, match=message):
-        audited(tmp_path / "store")
+        audited(folder)
     assert contents(tmp_path) == before
 
 
@@ -96,8 +76,7 @@ def test_a_store_that_is_none_is_refused_and_stays(tmp_path, make, message):
 def test_a_name_is_a_folder_on_the_disk(tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
     first = audited(name)
-    assert os.listdir(tmp_path) == [name]
-    assert os.listdir(tmp_path / name) == [FILE]
+    assert (os.listdir(tmp_path), os.listdir(tmp_path / name)) == ([name], [FILE])
     assert audited(name) == first
 
 
@@ -180,10 +159,6 @@ OPTIONS = {"claim": PureDP(1.0), "runs": 150_000, "jobs": 1, "seed": 5, "floatin
 FULL = r"audit\.sqlite cannot grow, because the disk is full, but earlier chunks are saved; make room and resume"
 
 
-def noisy_answer(dataset, size, rng):
-    return dataset + rng.laplace(size=size)
-
-
 @pytest.fixture
 def pages(monkeypatch):
     """Limit the store's pages of 4096 bytes, so that SQLite reports a full disk."""
@@ -203,8 +178,8 @@ def test_a_full_disk_ends_the_audit_and_it_goes_on_when_there_is_room(tmp_path, 
     monkeypatch.setattr("dpaudit.audit.store.sqlite_store._PATIENCE", 0.0)
     pages.append(5)
     with pytest.raises(StoreError, match=FULL):
-        check(noisy_answer, 0, 1, store=tmp_path, **OPTIONS)
+        check(laplace, 0, 1, store=tmp_path, **OPTIONS)
     pages.clear()
     with contextlib.closing(sqlite3.connect(tmp_path / FILE)) as file:
         assert file.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-    assert check(noisy_answer, 0, 1, store=tmp_path, **OPTIONS) == check(noisy_answer, 0, 1, **OPTIONS)
+    assert check(laplace, 0, 1, store=tmp_path, **OPTIONS) == check(laplace, 0, 1, **OPTIONS)

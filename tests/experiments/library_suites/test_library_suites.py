@@ -221,29 +221,25 @@ class TestOneTarget:
     TARGET = plan_of(LIBRARY, only="faulty: epsilon=1").targets[0]
 
     def test_a_refutation_that_fresh_runs_do_not_confirm_is_withdrawn(self, monkeypatch):
-        monkeypatch.setattr(of_plans, "check", lambda mechanism, x, y, **options: check(Noise(), x, y, **options))
-        found = run_target(self.TARGET, alpha=1e-6, seed=0, seconds=5, with_bits=True)
-        (entry,) = found.entries
-        assert (len(found.unconfirmed), entry.result.verdict) == (1, Verdict.NOT_REFUTED)
-        assert entry.note.startswith("A first audit refuted the claim (REFUTED")
-
-    def test_the_confirmation_swaps_the_pair_and_has_another_seed(self, monkeypatch):
-        seen, found = [], []
+        """They have the pair swapped and another seed."""
+        found, fresh = [], []
 
         def searched(*arguments, **options):
             found.append(find_worst_pair(*arguments, **options))
             return found[-1]
 
-        def noted(mechanism, x, y, **options):
-            seen.append((x, y, options["seed"], options["alpha"]))
-            return check(mechanism, x, y, **options)
+        def confirmed(mechanism, x, y, **options):
+            fresh.append((x, y, options["alpha"], options["seed"]))
+            return check(Noise(), x, y, **options)
 
         monkeypatch.setattr(of_plans, "find_worst_pair", searched)
-        monkeypatch.setattr(of_plans, "check", noted)
-        (entry,) = run_target(self.TARGET, alpha=1e-6, seed=0, seconds=5, with_bits=True).entries
-        ((x, y, seed, alpha),) = seen
-        assert (found[0].x, found[0].y, alpha) == (y, x, 1e-6)
-        assert seed != entry.result.seed
+        monkeypatch.setattr(of_plans, "check", confirmed)
+        outcome = run_target(self.TARGET, alpha=1e-6, seed=0, seconds=5, with_bits=True)
+        (entry,), (worst,), ((*pair, alpha, seed),) = outcome.entries, found, fresh
+        assert (len(outcome.unconfirmed), entry.result.verdict) == (1, Verdict.NOT_REFUTED)
+        assert entry.note.startswith("A first audit refuted the claim (REFUTED")
+        assert (pair, alpha) == ([worst.y, worst.x], 1e-6)
+        assert seed != worst.audit.seed
 
     def test_a_slow_mechanism_gets_fewer_runs_or_a_reason(self, monkeypatch):
         assert of_plans._seconds_of_a_run(lambda dataset, rng: time.sleep(0.002), 0, 1.0) >= 0.002
@@ -295,8 +291,11 @@ class TestProcesses:
             "right": (Status.AUDITED, ()),
         }
         assert seen == [(1, 3), (2, 3), (3, 3)]
-        here = run_plan(library, plan_of(library, with_bits=False, only="again"), in_process=True)
-        assert [each.result.counts for each in here.suite().entries] == [e.result.counts for e in found.suite().entries]
+
+    def test_a_process_finds_what_is_found_here(self):
+        plan = plan_of(LIBRARY, with_bits=False, only="again")
+        here, there = (run_plan(LIBRARY, plan, only="again", in_process=is_here).suite() for is_here in (True, False))
+        assert [each.result.counts for each in here.entries] == [each.result.counts for each in there.entries] != []
 
     def test_what_a_lane_tells_of_its_process(self, monkeypatch):
         """A process that died between two targets is replaced; one that dies or hangs is ended with a reason."""
@@ -449,7 +448,7 @@ class TestOpenDP:
         by_kind = {target.point.split(", ")[1]: target.known for target in self.LIBRARY.form_of(threshold)}
         assert by_kind["int"].endswith("(docs/findings.md)")
         assert by_kind["float"] == ""
-        place = "dpaudit.experiments.library_suites.audited_library.release_of"
+        place = "dpaudit.experiments.library_suites.library_names.release_of"
         monkeypatch.setattr(place, lambda library: "opendp 99.0.0")
         assert {target.known for target in self.LIBRARY.form_of(threshold)} == {""}
 
@@ -478,6 +477,11 @@ def test_new_aggregates_of_pydp_are_picked_up_with_what_is_assumed():
     form = library.form_of(PublicCallable("algorithms.laplacian.NewSum", NewSum))
     assert len(form) == 3
     assert {target.note for target in form} == {"Neighbours are assumed: one row is added or removed."}
+    plan = plan_of(library)
+    assert {"algorithms.quantile_tree.QuantileTree", "ml.naive_bayes.GaussianNB"} <= {t.callable for t in plan.targets}
+    reasons = {each.callable.rpartition(".")[2]: each.reason for each in plan.excluded}
+    assert reasons["DPMachine"] == "it is a part of mechanisms, not a mechanism"
+    assert reasons["ConfidenceInterval"] == "it is a statistic of noise, not a mechanism"
     (first, *_) = library.form_of(public_of(library)["algorithms.numerical_mechanisms.GaussianMechanism"])
     assert first.domain == ((0.0, 1.0),), "where low bits of noise show best"
     laplace = public_of(library)["algorithms.numerical_mechanisms.LaplaceMechanism"]

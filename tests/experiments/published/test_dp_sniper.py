@@ -15,7 +15,7 @@ import pytest
 
 from dpaudit.audit.claims.claim import PureDP
 from dpaudit.audit.datasets.domains import Values
-from dpaudit.audit.errors import ClaimError, DatasetError, OptionError
+from dpaudit.audit.errors import OptionError
 from dpaudit.experiments.published.dp_sniper import (
     PUBLISHED,
     Rappor,
@@ -143,22 +143,6 @@ def test_distributions_of_a_pair_agree_on_what_they_share(name):
     assert abs(likelier[0] - likelier[1]) < margin
 
 
-REFUSED = [
-    (lambda: Rappor(f=1.5), "f=1.5 is not allowed"),
-    (lambda: Rappor(f=0.0, report_one=1.0), "leaves bits without noise"),
-    (lambda: Rappor(f=0.5, report_one=0.1), "inverts them"),
-    (lambda: Rappor(f=0.5, n_bits=0), "n_bits=0 is not a number of bits"),
-    (lambda: TruncatedGeometric(1e-6), "need random integers up to"),
-    (lambda: LaplaceOfScale(0, CLAIM), "scale=0 is not allowed"),
-]
-
-
-@pytest.mark.parametrize(("make", "message"), REFUSED, ids=[message for _, message in REFUSED])
-def test_parameters_out_of_range_are_refused(make, message):
-    with pytest.raises(ClaimError, match=message):
-        make()
-
-
 class TestRappor:
     def test_bits_of_the_values_of_the_suite(self):
         rappor = Rappor(f=0.75)
@@ -186,8 +170,6 @@ class TestTruncatedGeometric:
                 inside = (1 - r) / (1 + r) * r ** abs(z - count)
                 end = r ** abs(z - count) / (1 + r)
                 assert Fraction(weight, mechanism.denominator) == (end if z in (0, n) else inside)
-        with pytest.raises(DatasetError, match="dataset=6 is not a count; use an integer from 0 to n=5"):
-            mechanism.sample(6, 1, np.random.default_rng(1))
 
     @pytest.mark.parametrize("epsilon", [0.05, 0.5, 3.0])
     def test_its_loss(self, epsilon):

@@ -14,7 +14,6 @@ from scipy import stats
 from dpaudit import PureDP, Verdict
 from dpaudit import mechanisms as m
 from dpaudit.audit.claims.claim import claim_at
-from dpaudit.audit.distribution_checks.check_slope import fit_slope
 from dpaudit.audit.errors import DatasetError, OptionError
 from dpaudit.audit.inference.binomial_tails import clopper_pearson
 from dpaudit.claims import NFoldComposition
@@ -43,7 +42,6 @@ from dpaudit.experiments.documents.renyi_proposition import (
     laplace_divergence,
 )
 from dpaudit.experiments.statements.simulated import IsBelow, attained_delta, loss_threshold, noise_scale
-from dpaudit.mechanisms.faulty import ExponentialMissingFactorTwo, TwiceExposed
 
 ALARM = 1e-8
 CHECK = {"runs": 50_000, "alpha": 1e-6, "seed": 5}
@@ -54,10 +52,10 @@ TAIL = m.gaussian_loss_tail(0.5, m.GaussianMechanism(0.5, 0.05).scale)
 FOLD = 5 * math.log(2 * math.cosh(0.45) / (2 * math.cosh(0.15)))
 ODDS = 1 / (1 + math.exp(-0.5))
 FALSE = [
-    partial(loss_halves, ExponentialMissingFactorTwo(1.0), *HALVES, 0.5),
+    partial(loss_halves, m.ExponentialMechanism(1.0, monotone=True), *HALVES, 0.5),
     partial(fitted_slope, m.ExponentialMechanism(0.8), (0.0, 2.0, 4.0), 0.3),
     partial(more_often, ONE, (0.0, 1.0, 2.0), 1, 2),
-    partial(number_exposed, TwiceExposed(0.1), 5, 0.1),
+    partial(number_exposed, m.NameAndShame(0.2), 5, 0.1),
     partial(nobody_exposed, m.NameAndShame(0.1), 5, 0.9**5 + 0.05),
     partial(loss_tail, m.GaussianMechanism(0.5, 0.05), 1.3 * TAIL, 1.0),
     partial(noise_scale, GAUSSIAN, 0.0, 1.15 * GAUSSIAN.scale),
@@ -85,7 +83,7 @@ FEW = [
     (partial(utility_tail, FAR, (0.0, 9.0), 100.0, (1.0,), 1), 10),
     (partial(attained_delta, m.GaussianMechanism(1.0, 1e-5), 0.0, 1.0), 10_000),
     (partial(cdf_distance, LAPLACE, LAPLACE, 0.0), 500),
-    (partial(nobody_exposed, TwiceExposed(5e-4), 20, 0.99), 1),
+    (partial(nobody_exposed, m.NameAndShame(1e-3), 20, 0.99), 1),
     (partial(posterior_ratio, independent_rows(1.0), 1.0), 1),
 ]
 
@@ -116,7 +114,9 @@ class TestExponential:
     def test_halves_cover_the_parts_of_the_exact_loss(self):
         """Intervals cover ±1/scale for the numerators and the ratio of the weights' sums for the normaliser."""
         x, y, mechanism = (0.0, 0.0, 1.0, 0.0), (1.0, -1.0, 0.0, 0.0), m.ExponentialMechanism(1.5)
-        own, normaliser = mechanism.loss_parts(x, y)
+        own = np.subtract(x, y) / mechanism.scale
+        logs = [mechanism.distribution(scores).log_probabilities for scores in (x, y)]
+        normaliser = np.subtract(*logs)[0] - own[0]
         points = loss_halves(mechanism, x, y, 0.75, **CHECK).points
         assert [point.at.split()[-1] for point in points] == ["normaliser", "-1", "+1"]
         for point, truth in zip(points, [normaliser, own[1], own[0]], strict=True):  # the moves in ascending order
@@ -124,40 +124,6 @@ class TestExponential:
             assert (point.low, point.high) == (-0.75, 0.75)
         with pytest.raises(DatasetError, match="keep one candidate in place"):
             loss_halves(ONE, (0.0, 0.0), (1.0, -1.0), 0.5, **CHECK)
-
-    def test_the_slope_is_that_of_the_multinomial_likelihood(self):
-        """The score Σ n_r (u_r − mean under the fit) is zero, and the curvature determines the width."""
-        u = np.array([0.0, 0.5, 2.0, 3.5])
-        result = fitted_slope(m.ExponentialMechanism(0.8), tuple(u), 0.4, **CHECK)
-        fit, *pairs = result.points
-        odds = np.array([math.exp(pair.estimate * (low - u[-1])) for pair, low in zip(pairs, u, strict=False)])
-        counts = CHECK["runs"] * np.array([*odds, 1.0]) / (odds.sum() + 1)  # slopes of pairs are odds of the best
-        weights = np.exp(fit.estimate * u)
-        mean = weights @ u / weights.sum()
-        assert counts @ u / counts.sum() == pytest.approx(mean, rel=1e-9)
-        sd = 1 / math.sqrt(counts.sum() * (weights @ (u - mean) ** 2 / weights.sum()))
-        assert fit.upper - fit.lower == pytest.approx(2 * math.sqrt(2 * math.log(2 / 5e-7)) * sd, rel=0.02)
-        assert [pair.at for pair in pairs] == [f"utilities {low:g} and 3.5" for low in u[:-1]]
-        for pair in result.points:
-            assert pair.lower < 0.4 < pair.upper
-
-    @pytest.mark.parametrize("runs", [5, 40])
-    @pytest.mark.parametrize("slope", [0.1, 1.0, 3.0])
-    def test_the_slope_interval_has_at_least_its_stated_coverage(self, runs, slope):
-        """Enumerate all counts of two candidates."""
-        u, alpha, missed = np.array([0.0, 1.0]), 0.05, 0.0
-        chances = stats.binom(runs, 1 / (1 + math.exp(-slope))).pmf(np.arange(runs + 1))
-        for counts, chance in enumerate(chances):
-            found = fit_slope(u, np.array([runs - counts, counts]), alpha)
-            missed += chance * (not found["lower"] <= slope <= found["upper"])
-        assert missed <= alpha
-
-    def test_a_nonlinear_curve_is_refuted_at_its_average_slope(self):
-        """With exponential noise the fitted slope alone would not refute linearity."""
-        u, noisy = (0.0, 1.0, 2.0, 3.0), m.ReportNoisyMax(2.0, noise="exponential")
-        result = fitted_slope(noisy, u, fitted_slope(noisy, u, 1.0, **CHECK).points[0].estimate, **CHECK)
-        assert not result.points[0].is_outside
-        assert result.is_refuted
 
     def test_probabilities_shares_and_tails_have_clopper_pearson_limits(self):
         """Compare with the limits of the exact test of SciPy on the same counts."""

@@ -23,8 +23,7 @@ NEEDS = {
 def needs(name):
     is_missing = importlib.util.find_spec(NEEDS[name]) is None
     return pytest.param(
-        name,
-        marks=pytest.mark.skipif(is_missing, reason=f"{NEEDS[name]} is missing: make matrix ROWS=accountants"),
+        name, marks=pytest.mark.skipif(is_missing, reason=f"{NEEDS[name]} is missing: make matrix ROWS=accountants")
     )
 
 

@@ -2,7 +2,6 @@
 
 import functools
 import math
-from itertools import permutations
 
 import cloudpickle
 import numpy as np
@@ -14,7 +13,6 @@ from dpaudit.audit.sampling.sampler import as_sampler
 from dpaudit.domains import Within
 from dpaudit.mechanisms.adapters import from_diffprivlib, from_diffprivlib_tool
 from dpaudit.mechanisms.adapters.diffprivlib import _are_doubles
-from dpaudit.mechanisms.selection import race_winners
 
 try:
     from diffprivlib import mechanisms, models, tools
@@ -260,24 +258,6 @@ def regression(**options):
     return from_diffprivlib_tool(
         models.LinearRegression, example=rows, adjacency=Replace(), output=lambda model: model.coef_, **options
     )
-
-
-# Distributions that replays state, which need no diffprivlib.
-
-
-@pytest.mark.parametrize("size", [1, 2, 3, 6])
-def test_permute_and_flip_is_the_mean_over_all_orders(size):
-    accepted = np.array([1.0, 0.6, 0.3, 0.6, 0.0, 1e-9])[:size]
-    expected = np.zeros(size)
-    orders = list(permutations(range(size)))
-    for order in orders:
-        left = 1.0
-        for candidate in order:
-            expected[candidate] += left * accepted[candidate] / len(orders)
-            left *= 1.0 - accepted[candidate]
-    with np.errstate(divide="ignore"):
-        places = np.log(accepted)
-    np.testing.assert_allclose(np.exp(race_winners(places)), expected, rtol=1e-12, atol=1e-15)
 
 
 def test_probabilities_that_no_double_holds_are_not_compared():

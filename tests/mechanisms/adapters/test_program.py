@@ -18,12 +18,12 @@ import cloudpickle
 import numpy as np
 import pytest
 
-from dpaudit.audit.errors import DatasetError, MechanismError, OptionError
+from dpaudit.audit.errors import MechanismError, OptionError
 from dpaudit.audit.sampling.sampler import as_sampler
 from dpaudit.mechanisms.adapters import Program
 from dpaudit.mechanisms.adapters import program as programs
 from dpaudit.mechanisms.adapters.data_files import OutputError
-from dpaudit.mechanisms.adapters.program import read_array, read_header, request_line
+from dpaudit.mechanisms.adapters.program import read_array, read_header
 
 from ...processes import has_ended, is_running
 
@@ -141,41 +141,6 @@ def test_a_forked_process_leaves_the_programs_of_its_parent_alone():
 
 
 @pytest.mark.parametrize(
-    ("dataset", "message"),
-    [
-        ({"rows": {1, 2}}, r"dataset\['rows'\] is a set, which no file can hold"),
-        ({1: 2}, "dataset is a dict with keys other than strings"),
-        (b"x", "dataset is a bytes"),
-    ],
-)
-def test_what_json_cannot_hold_is_named(dataset, message):
-    with pytest.raises(DatasetError, match=message):
-        draw(answers("[1] * n"), dataset=dataset)
-
-
-def test_a_dataset_that_holds_itself_is_refused():
-    loop = []
-    loop.append(loop)
-    with pytest.raises(DatasetError, match="holds itself"):
-        request_line(loop, 1, 1)
-
-
-@pytest.mark.parametrize(
-    ("dataset", "text"),
-    [
-        (np.float32(0.5), "0.5"),
-        (np.array(3), "3"),
-        (np.array([[True], [False]]), "[[true], [false]]"),
-        (np.array(["a", None], dtype=object), '["a", null]'),
-        ((1, ("b", None)), '[1, ["b", null]]'),
-        ({"a\n": "\ud800é"}, r'{"a\n": "\ud800\u00e9"}'),
-    ],
-)
-def test_datasets_as_json(dataset, text):
-    assert request_line(dataset, 10, 2) == f'{{"runs": 10, "seed": 2, "dataset": {text}}}\n'.encode("ascii")
-
-
-@pytest.mark.parametrize(
     ("options", "error", "message"),
     [
         ({"command": "./mech --scale 2"}, MechanismError, "shlex.split"),
@@ -184,6 +149,10 @@ def test_datasets_as_json(dataset, text):
         ({"command": ["mech"], "seconds": 0}, OptionError, "seconds=0 is not a time limit"),
         ({"command": ["mech"], "retries": -1}, OptionError, "retries=-1"),
         ({"command": ["mech"], "adjacency": "rows"}, OptionError, "adjacency='rows'"),
+        ({"command": ["mech"], "failures": "output"}, OptionError, "with placeholders"),
+        ({"command": ["mech", "{input.csv}"], "failures": "ignore"}, OptionError, "failures='ignore' is unknown"),
+        ({"command": ["mech", "{input.csv}"], "encoding": "klingon"}, OptionError, "encoding='klingon' is unknown"),
+        ({"command": ["mech", "{input.csv}"], "columns": "age"}, OptionError, "columns='age' are not names"),
     ],
 )
 def test_options_are_checked(options, error, message):

@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 from dpaudit import Verdict, check
-from dpaudit.audit.errors import DatasetError, MechanismError, OptionError
+from dpaudit.audit.errors import DatasetError, MechanismError
 from dpaudit.audit.sampling.object_identity import provenance_of
 from dpaudit.mechanisms.adapters import Program, data_files
 from dpaudit.mechanisms.adapters import program as programs
@@ -29,6 +29,8 @@ from dpaudit.mechanisms.adapters.data_files import content_of, dataset_in, outpu
 from ... import processes
 
 NAN, INF = math.nan, math.inf
+LOOP: list = []
+LOOP.append(LOOP)
 
 
 @pytest.fixture(autouse=True)
@@ -79,6 +81,12 @@ ROWS = [{"age": 31, "city": "Bern, BE"}, {"age": None, "city": ""}, {"age": 0.1 
         (np.array(["2024-05-06"], dtype="M8[ns]"), "csv", "2024-05-06T00:00:00.000000000\n"),
         ([(datetime.date(2024, 5, 6), Decimal("1.50"))], "csv", "2024-05-06,1.50\n"),
         (np.float32(0.1), "csv", "0.10000000149011612\n"),
+        (np.float32(0.5), "json", "0.5"),
+        (np.array(3), "json", "3"),
+        (np.array([[True], [False]]), "json", "[[true], [false]]"),
+        (np.array(["a", None], dtype=object), "json", '["a", null]'),
+        ((1, ("b", None)), "json", '[1, ["b", null]]'),
+        ({"a\n": "\ud800é"}, "json", r'{"a\n": "\ud800\u00e9"}'),
     ],
 )  # fmt: skip
 def test_datasets_as_files(dataset, ending, text):
@@ -136,7 +144,10 @@ def test_a_program_gets_the_text_of_the_file(tmp_path, ending, text):
         ([[1, [2]]], "csv", "a cell of the dataset is a list; use numbers"),
         ({"a": 5}, "csv", "the dataset is a dict and not a table"),
         ("text", "csv", "the dataset is a str and not a table"),
-        ([{1, 2}], "json", r"dataset\[0\] is a set, which no file can hold"),
+        ({"rows": [{1, 2}]}, "json", r"dataset\['rows'\]\[0\] is a set, which no file can hold"),
+        ({1: 2}, "json", "dataset is a dict with keys other than strings"),
+        (b"x", "json", "dataset is a bytes"),
+        (LOOP, "json", "holds itself"),
         (["\ud800"], "csv", r"the character '\\ud800', which encoding='utf-8' lacks"),
     ],
 )
@@ -247,21 +258,6 @@ def test_braces_of_languages_are_left_alone():
     unspaced = "{output++} {input+=$1} {output/=1} END{print output+input}"
     assert draw(Program(["awk", "-F,", unspaced, "{input.csv}"])) == [90]
     assert not Program(["node", "-e", "`${row.csv} ${a/b}`"]).takes_files
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"failures": "ignore"}, "failures='ignore' is unknown"),
-        ({"encoding": "klingon"}, "encoding='klingon' is unknown"),
-        ({"columns": "age"}, "columns='age' are not names"),
-    ],
-)
-def test_options_of_files_are_checked(options, message):
-    with pytest.raises(OptionError, match=message):
-        Program(["box", "{input.csv}"], **options)
-    with pytest.raises(OptionError, match="with placeholders"):
-        Program(["box"], failures="output")
 
 
 # Misbehaviour.

@@ -11,12 +11,11 @@ import typer
 from dpaudit.audit.canaries.plan_canaries import METHODS
 from dpaudit.audit.errors import OptionError
 from dpaudit.audit.health.findings import HealthCheck
-from dpaudit.audit.replay.registered import registered_names
 from dpaudit.experiments.library_suites import command, library_names
 from dpaudit.experiments.suite import run_suite
 from dpaudit.reports.cli import audit_commands, report_commands
 from dpaudit.reports.cli.commands import COMMANDS, command_line
-from dpaudit.reports.cli.shared_options import CANARY_METHODS, HEALTH_CHECKS, PRIMITIVES, whole_number
+from dpaudit.reports.cli.shared_options import CANARY_METHODS, HEALTH_CHECKS, whole_number
 
 
 def test_the_list_of_commands_shows_their_first_sentences():
@@ -45,7 +44,6 @@ def test_known_names_are_those_of_the_suite():
     """After a change of the suite, change the names that are completed."""
     assert [check.value for check in HealthCheck] == list(HEALTH_CHECKS)
     assert CANARY_METHODS == METHODS
-    assert set(registered_names()) == set(PRIMITIVES)
     assert set(command.LIBRARIES) == set(library_names.LIBRARIES)
 
 
@@ -65,44 +63,36 @@ COMPLETED = {
     "dpaudit re": ["replay", "report"],
     "dpaudit bench de": ["detection"],
     "dpaudit audit --adjacency re": ["replace"],
-    "dpaudit replay --primitives n": ["numpy"],
     "dpaudit audit --epsi": ["--epsilon"],
     "dpaudit suite open": ["opendp"],
 }
-COMPLETE = """
+LOADED = """
 import contextlib, io, json, os, sys
 from dpaudit.reports.cli.main import main
 
-lines, sys.argv, offered = sys.argv[1:], ["dpaudit"], []
+def shown(*arguments):
+    sys.argv[1:] = arguments
+    with contextlib.redirect_stdout(io.StringIO()) as said, contextlib.suppress(SystemExit): main()
+    return said.getvalue()
+
+lines, offered = sys.argv[1:], []
+for arguments in (["--version"], ["--help"], ["adit"], ["audit", "--epsilno", "1"]):
+    shown(*arguments)
+needed = list(sys.modules)
 for line in lines:
     os.environ |= {"_DPAUDIT_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}
-    with contextlib.redirect_stdout(io.StringIO()) as said, contextlib.suppress(SystemExit):
-        main()
-    offered.append(said.getvalue().split())
-print(json.dumps([offered, list(sys.modules)]))
+    offered.append(shown().split())
+print(json.dumps([needed, offered, list(sys.modules)]))
 """
 
 
-def test_names_are_completed_without_the_library():
-    """What bash is offered for the last word of each line, and what one process has imported for all of them."""
-    done = subprocess.run([sys.executable, "-c", COMPLETE, *COMPLETED], capture_output=True, text=True, check=True)
-    offered, modules = json.loads(done.stdout)
+def test_completion_mistakes_the_help_and_the_version_wait_for_nothing_large():
+    """What bash is offered for the last word of each line, and the sum of what one process has imported for all."""
+    done = subprocess.run([sys.executable, "-c", LOADED, *COMPLETED], capture_output=True, text=True, check=True)
+    needed, offered, modules = json.loads(done.stdout)
     assert dict(zip(COMPLETED, offered, strict=True)) == COMPLETED
+    assert not set(needed) & {"matplotlib", "pydantic"}
     assert not set(modules) & {"numpy", "scipy", "joblib"}
-
-
-def test_mistakes_the_help_and_the_version_wait_for_nothing_large():
-    """In one process, which has imported the sum of what each needs."""
-    code = """
-import contextlib, io, sys
-from dpaudit.reports.cli.main import main
-for arguments in (["--version"], ["--help"], ["adit"], ["audit", "--epsilno", "1"]):
-    sys.argv[1:] = arguments
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit): main()
-print(*sys.modules)
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert not set(done.stdout.split()) & {"numpy", "scipy", "joblib", "matplotlib", "pydantic"}
 
 
 def test_a_plan_of_canaries_is_for_numbers_and_for_excesses(run):

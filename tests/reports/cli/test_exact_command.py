@@ -4,44 +4,26 @@ import pytest
 
 from dpaudit import load
 
-MECHANISMS = """
-from dpaudit import Rows, Values
-
-domain, bits = Rows(values=(0, 1), most=2), Values((0, 1))
-
-def respond(bit, rng):
-    return bit if rng.random() < 0.75 else 1 - bit
-
-def walk(start, rng):
-    place = 0
-    while rng.integers(3) > 0:
-        place += 1
-    return start + place
-
-def noisy(start, rng):
-    return start + rng.laplace()
-"""
 BITS = ["--x", "0", "--y", "1"]
 
 
 @pytest.fixture
-def audited(run, tmp_path):
-    (tmp_path / "shelled.py").write_text(MECHANISMS)
-    return lambda name, *options: run("audit", f"shelled:{name}", "--exact", *options)
+def audited(run):
+    return lambda name, *options: run("audit", f"mine:{name}", "--exact", *options)
 
 
 def test_the_exit_status_is_that_of_the_verdict(audited):
     status, out, _ = audited("respond", *BITS, "--epsilon", "1.1")
     assert (status, out.splitlines()[0]) == (0, "VERIFIED  respond: 1.1-DP holds on this pair for ideal coins")
-    status, out, _ = audited("respond", "--search", "shelled:bits", "--adjacency", "local", "--epsilon", "1")
+    status, out, _ = audited("respond", "--search", "mine:bits", "--adjacency", "local", "--epsilon", "1")
     assert (status, out[:7]) == (1, "REFUTED")
     status, out, _ = audited("walk", *BITS, "--epsilon", "1", "--delta", "0.34", "--seconds", "0.000001")
     assert (status, out[:12]) == (3, "UNDETERMINED")
     assert "next: " in out
-    status, _, err = audited("noisy", *BITS, "--epsilon", "1")
+    status, _, err = audited("single", "--x", "[1]", "--y", "[]", "--epsilon", "1")
     assert status == 2
     assert "draws from laplace" in err
-    assert "shelled.py:16 in noisy" in err
+    assert "mine.py:23 in single" in err
 
 
 def test_options_of_sampling_are_refused(audited):

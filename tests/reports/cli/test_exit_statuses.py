@@ -36,13 +36,11 @@ def one(rows, rng):
     os._exit(0)
 
 """
-LATER = "import atexit, os; atexit.register(os._exit, 0)\nfrom mine import noisy as f"
 
 
 @pytest.fixture
 def folder(tmp_path):
     (tmp_path / "mine.py").write_text(MODULE)
-    (tmp_path / "later.py").write_text(LATER)
     return tmp_path
 
 
@@ -140,10 +138,6 @@ def test_code_that_ends_the_process_gives_no_verdict(audited, mechanism, jobs):
     assert err.startswith("MechanismError: ")
 
 
-def test_what_runs_at_the_end_does_not_change_the_status(audited):
-    assert audited("later:f", epsilon="0.1")[0] == 1
-
-
 def test_the_report_is_written_where_the_output_is_closed(folder):
     """A closed output does not change the status. A separate process begins without these streams."""
     command = [sys.executable, "-m", "dpaudit", "audit", "mine:noisy", *AUDIT, "--epsilon", "0.1", "--out", "out"]
@@ -170,12 +164,13 @@ sys.stdout = sys.stderr = sys.__stdout__ = open("/dev/full", "w"); print(1)
 del sys.stdout, sys.stderr; sys.exit = print
 sys.stdout.close(); sys.stdout.buffer.close(); sys.stdout.detach()
 atexit.register(setattr, sys, "stdout", open("/dev/full", "w")); atexit.register(print, 1)
+atexit.register(os._exit, 0)
 """
 
 
 @pytest.mark.parametrize("statement", REPLACING.strip().splitlines())
 def test_a_verdict_is_printed_to_the_streams_that_the_command_had(audited, folder, statement):
-    code = "import atexit, sys\nonce = []\ndef f(rows, size, rng):\n    if not once:\n        once.append(1)\n"
+    code = "import atexit, os, sys\nonce = []\ndef f(rows, size, rng):\n    if not once:\n        once.append(1)\n"
     code += f"        {statement}\n    return len(rows) + rng.laplace(size=size)\n"
     (folder / "replaces.py").write_text(code)
     status, out, err = audited("replaces:f", epsilon="0.1")

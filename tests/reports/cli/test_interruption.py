@@ -44,7 +44,7 @@ def results(out):
 
 @pytest.mark.parametrize("kind", [["--runs", "200000"], ["--runs", "1000", "--sequential"]])
 def test_stopped_and_resumed_it_ends_as_if_nothing_had_been(run, tmp_path, kind):
-    """Early, when nothing has a verdict yet, and later; the benchmark of faults kills audits."""
+    """Early, when nothing has a verdict yet, and later."""
     arguments = [*PAIR, *kind]
     for after, times in ((4, 1), (90, 2)):
         (tmp_path / "interrupts").write_text(f"{after} {times}")

@@ -5,26 +5,13 @@ import shlex
 
 import pytest
 
-MODULE = """
-def noisy_count(rows, size, rng):
-    return len(rows) + rng.laplace(scale=1.25, size=size)
-
-def complains(rows, size, rng):
-    raise ValueError("runs=3 of the caller")
-
-def constant(rows, size, rng):
-    return [1.0] * size
-
-nothing = 3
-"""
 AUDIT, CLAIM = "audit mine:noisy_count", "--epsilon 1"
 PAIR = "--x '[1, 1]' --y '[1]' --runs 2000 --floating-point ignore"
 
 
 @pytest.fixture(name="run")
 def run_with_files(tmp_path, run):
-    """Run a command line in a folder with a module, results and data: (status, standard output, standard error)."""
-    (tmp_path / "mine.py").write_text(MODULE)
+    """Run a command line in a folder with results and data: (status, standard output, standard error)."""
     (tmp_path / "people.csv").write_text("income\n1\n")
     (tmp_path / "report").mkdir()
     (tmp_path / "report" / "results.json").write_text("{}")
@@ -34,7 +21,7 @@ def run_with_files(tmp_path, run):
 MISTAKES = {
     "adit": "UsageError: 'adit' is not a command; did you mean 'audit'? `dpaudit --help` lists the commands.",
     "--versoin": "UsageError: --versoin is not an option of `dpaudit`; did you mean '--version'?",
-    "bench faulst": "UsageError: no such command 'faulst'. Did you mean 'faults'? `dpaudit bench --help`",
+    "bench gogle": "UsageError: no such command 'gogle'. Did you mean 'google'? `dpaudit bench --help`",
     "audit --epsilno 1": (
         "UsageError: --epsilno is not an option of `dpaudit audit`; did you mean '--epsilon'? `dpaudit audit --help`"
     ),
@@ -119,6 +106,7 @@ MISTAKES = {
     f"audit --program no-such-program {PAIR} {CLAIM}": "MechanismError: --program ['no-such",
     f"{AUDIT} {PAIR} {CLAIM} --mu 1": "OptionError: --epsilon and --mu given",
     f"{AUDIT} {PAIR} --mu 1 --delta 0.1": "OptionError: --delta 0.1 belongs to --epsilon",
+    f"{AUDIT} {PAIR} --delta 0.1": "OptionError: no claim given; give exactly one of --epsilon (with --delta)",
     f"{AUDIT} {PAIR} {CLAIM} --adjacency replace": "AdjacencyError: the pair is",
     f"{AUDIT} {PAIR} {CLAIM} --out mine.py/x": "WriteError: mine.py/x/results.json",
     "compare people.csv none.json": "RecordError: none.json cannot be read",

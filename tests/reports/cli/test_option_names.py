@@ -91,9 +91,8 @@ def test_each_verdict_has_a_next_step():
 
 
 @pytest.mark.parametrize("is_terminal", [True, False])
-def test_only_a_terminal_shows_it(run, tmp_path, monkeypatch, is_terminal):
-    (tmp_path / "counted_here.py").write_text("def f(x, size, rng):\n    return x + rng.laplace(size=size)\n")
+def test_only_a_terminal_shows_it(run, monkeypatch, is_terminal):
     monkeypatch.setattr(sys.stdout, "isatty", lambda: is_terminal)
-    arguments = "audit counted_here:f --x 0 --y 1 --epsilon 1.5 --runs 600 --floating-point ignore"
+    arguments = "audit mine:noisy_count --x [1] --y [] --epsilon 1.5 --runs 600 --floating-point ignore"
     status, out, _ = run(*arguments.split())
     assert (status, "next: " in out) == (0, is_terminal)

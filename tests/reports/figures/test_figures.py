@@ -6,8 +6,10 @@ import math
 import re
 from xml.etree import ElementTree
 
+import matplotlib
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from dpaudit import ApproxDP, GaussianDP, PureDP
 from dpaudit.audit.events.events import Intervals, Outcomes, Sketch
@@ -15,7 +17,7 @@ from dpaudit.audit.inference.event_test import Counts
 from dpaudit.audit.records.suite import Entry, Suite
 from dpaudit.audit.results.audit_result import FixedSizeResult, InterimAnalysis
 from dpaudit.reports.figures.output_figures import ClaimedCurve, forest, outputs_figure
-from dpaudit.reports.figures.plot import drawings_of, figures_of, svg
+from dpaudit.reports.figures.plot import drawings_of, figures_of, kinds_of, plot, svg
 
 from ..examples import BINS, CELLS, CLAIMS, COINS, POINTS, SERIES
 from ..examples import audit as result
@@ -100,7 +102,11 @@ def test_svg_stands_inside_a_page():
     assert max(map(len, first)) < 18_000
 
 
-def test_svgs_on_one_page_do_not_share_ids_and_find_their_own():
+def test_svgs_on_one_page_share_classes_and_no_ids():
+    sheet = {}
+    ((drawing,),) = drawings_of([result(sketch=BINS)], sheet)
+    assert 'aria-label="Outputs of mechanism on x and y, ' in drawing[2]
+    assert set(re.findall(r'class="(\w+)"', drawing[2])) == set(sheet), "on a page each class has a rule"
     figures = [forest(Suite(title="", entries=(entry(bound=bound),))) for bound in (0.5, 0.6)]
     texts = [svg(figure) for figure in figures]
     ids = [set(re.findall(r'\bid="([^"]+)"', text)) for text in texts]
@@ -112,8 +118,6 @@ def test_svgs_on_one_page_do_not_share_ids_and_find_their_own():
 
 
 def test_figures_do_not_depend_on_the_users_settings_and_leave_them():
-    import matplotlib
-
     suite = Suite(title="", entries=(entry(), Entry(name='$x$ and url(#p) id="q"', result=result(sketch=BINS))))
     plain = svg(forest(suite)), svg(outputs_figure(suite.entries[1].result))
     assert '$x$ and url(#p) id="q"' in plain[0]
@@ -126,6 +130,8 @@ def test_figures_do_not_depend_on_the_users_settings_and_leave_them():
 def test_figures_of_an_audit_are_of_its_outputs_its_looks_and_its_cells():
     interim_analyses = (InterimAnalysis(32, 0.0, 1.0), InterimAnalysis(100, 0.5, 0.3))
     assert figures_of(result()) == []
+    (rare,) = figures_of(result(sketch=dataclasses.replace(COINS, runs=200)))
+    assert rare.caption.endswith("Not drawn: other outputs (50% of the runs on x, 50% on y).")
     sequential = figures_of(result(sketch=BINS, interim_analyses=interim_analyses, stopped="runs"))
     fixed = figures_of(result(sketch=BINS, bins=CELLS))
     assert [len(one.figure.axes) for one in (*sequential, *fixed)] == [2, 1, 2, 2, 1]
@@ -134,13 +140,6 @@ def test_figures_of_an_audit_are_of_its_outputs_its_looks_and_its_cells():
     assert "0.5 after 100 runs on each dataset, claimed 1; all 100 runs done" in bound
     assert "1-DP" in curves
     assert "4 bins" in rows
-
-
-def test_figures_of_a_page_have_rules_for_their_classes():
-    sheet = {}
-    ((drawing,),) = drawings_of([result(sketch=BINS)], sheet)
-    assert 'aria-label="Outputs of mechanism on x and y, ' in drawing[2]
-    assert set(re.findall(r'class="(\w+)"', drawing[2])) == set(sheet), "on a page each class has a rule"
 
 
 def test_figures_of_cells_share_their_alpha():
@@ -163,14 +162,23 @@ def test_figures_of_a_statement_are_its_series_and_its_points():
     assert figures_of(told(series=None, points=POINTS[:1])) == []
 
 
-@pytest.mark.parametrize("text", ["$x^$<script>alert(1)</script>]]>&", "w" * 100_000, "a\n\x00\u202eleft"])
-def test_hostile_names_are_harmless_in_every_figure(text):
+@pytest.mark.parametrize(
+    "text", ["$x^$ \\frac{1}%_#&~^<script>alert(1)</script>]]>", "w" * 100_000, "a\n\x00\u202eleft"]
+)
+def test_hostile_names_are_only_text_in_every_figure(text):
+    """TeX is not run: it may not be there."""
     cells = dataclasses.replace(CELLS, names=(text,) * 4, scope=text)
     audit = result(mechanism=text, bins=cells, sketch=Sketch((text, "b"), (), (9, 1), (1, 9)), claim=GaussianDP(1.0))
     points = tuple(dataclasses.replace(point, at=text) for point in POINTS)
     series = dataclasses.replace(SERIES, x_name=text, y_name=text, intervals=text)
     statement = told(statement=text, quantity=text, method=text, points=points, series=series)
     training = dataclasses.replace(SUITE.entries[-1].result, mechanism=text)
+    for one, kind in [(audit, kind) for kind in kinds_of(audit)] + [(statement, kind) for kind in kinds_of(statement)]:
+        with matplotlib.rc_context({"text.usetex": True}):
+            axes = plot(one, kind, ax=Figure().subplots())
+            shown = [axes.get_xlabel(), axes.get_ylabel(), *(each.get_text() for each in axes.texts)]
+            shown += axes.yaxis.get_major_formatter().format_ticks(axes.get_yticks())
+            assert not any("\\frac" in words or "$x^" in words.replace("\\$", "") for words in shown)
     for one in figures_of(audit) + figures_of(statement) + figures_of(training):
         drawn = svg(one.figure, label=one.label)
         tags = {element.tag for element in ElementTree.fromstring(drawn).iter()}
@@ -180,8 +188,6 @@ def test_hostile_names_are_harmless_in_every_figure(text):
 
 
 def test_every_number_in_the_svg_is_where_matplotlib_put_it():
-    import matplotlib
-
     figure, buffer = outputs_figure(result(sketch=BINS)), io.StringIO()
     with matplotlib.rc_context({"svg.fonttype": "none"}):
         figure.savefig(buffer, format="svg")

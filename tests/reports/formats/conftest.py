@@ -1,31 +1,26 @@
 """Suites made by hand, in which no number is drawn."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
-from dpaudit import ApproxDP, PureDP, Verdict
-from dpaudit.audit.events.events import Intervals
-from dpaudit.audit.guesses.canary_guesses import CanaryGuesses, CanaryTest
+from dpaudit import PureDP, Verdict
 from dpaudit.audit.health.findings import Finding, HealthCheck
 from dpaudit.audit.inference.event_test import Counts
 from dpaudit.audit.portfolio.floating_point_leaks import FloatingPointLeak
 from dpaudit.audit.records.suite import Accepted, Entry, ReplayRow, ReplayTable, Suite
 from dpaudit.audit.results.audit_result import Pair
-from dpaudit.audit.results.bin_result import BinCounts
-from dpaudit.audit.results.canary_result import CanaryResult
-from dpaudit.audit.results.statement_result import Point, StatementResult
+from dpaudit.audit.results.statement_result import Point
 from dpaudit.audit.sampling.object_identity import Provenance
 
+from ...audit.records.by_hand import CANARIES
+from ..examples import CELLS
 from ..examples import audit as audit_by_hand
+from ..examples import statement as statement_by_hand
 
-EVENT = Intervals(((-math.inf, -0.25),))
 CALL = "check(noisy_count, x, y, claim=1.0, adjacency='add-remove', runs=1000, seed=7)"
 SOURCE = {"file": "my lib/counts.py", "line": 12, "sha256": "ab" * 32, "below": "working directory"}
-CELLS = BinCounts(
-    names=("output ≤ -1", "output > -1"), count_x=(600, 350), count_y=(200, 750), alpha=0.005, n_known=2,
-    scope="upper ends for these bins only",
-)  # fmt: skip
 ROW = ReplayRow(
     place="my lib/counts.py:14 in noisy_count", source="return len(rows) + rng.laplace()",
     primitive="Generator.laplace", distribution="Laplace(3, 1)", moved="2", allowed="1", loss="2",
@@ -49,28 +44,18 @@ def audit_of(**changes):
 
 
 def canaries(**changes):
-    test = CanaryTest("betting", 1_000, 0.05)
-    given = {
-        "mechanism": "train", "claim": ApproxDP(1.0, 1e-5), "adjacency": "add-remove", "inclusion": "independent",
-        "canaries": 1_000, "included": 489,
-        "guesses": CanaryGuesses(canaries=1_000, numbers=(100, 1_000), correct=(60, 510)),
-        "tests": (test,), "deciding_test": test, "alpha": 0.05, "pvalue": 0.4, "bound": 0.1,
-        "min_detectable_excess": 0.25,
-        "max_attainable_bound": 5.6, "seed": 7,
-    }  # fmt: skip
-    return CanaryResult(**{**given, **changes})
+    usual = {"mechanism": "train", "claim_source": "", "pvalue": 0.4, "bound": 0.1, "sketch": None, "environment": {}}
+    return replace(CANARIES, **{**usual, **changes})
 
 
 def statement(estimate=1.0):
     point = Point(at="t = 2", estimate=estimate, lower=estimate - 0.5, upper=estimate + 0.5, high=2.0)
-    return StatementResult(
-        statement="The error halves.", quantity="slope", alpha=0.01, method="bootstrap", runs=500, seed=8,
-        points=(point, Point(estimate=math.nan, lower=-math.inf, upper=1.5)),
-    )  # fmt: skip
+    points = (point, Point(estimate=math.nan, lower=-math.inf, upper=1.5))
+    return statement_by_hand(statement="The error halves.", quantity="slope", points=points, series=None)
 
 
 SICK = audit_of(findings=(Finding(HealthCheck.NONSTATIONARY, "counts vary"),), bound=9.0)
-LOW = FloatingPointLeak(EVENT, "x", Counts(count_x=90, runs_x=100, count_y=1, runs_y=100), 2.5, "epsilon")
+LOW = FloatingPointLeak(audit_of().event, "x", Counts(count_x=90, runs_x=100, count_y=1, runs_y=100), 2.5, "epsilon")
 ACCEPTED = Accepted(reason="known | old", until="2027-06-30")
 ENTRIES = {
     "refuted": Entry(

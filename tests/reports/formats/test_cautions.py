@@ -62,33 +62,27 @@ def test_a_bound_of_zero_is_a_caution_as_nothing_was_seen(audit, entries):
     assert told.text == "the scores tell little: 7 of 99 guesses were correct, far fewer than by chance"
 
 
-def test_a_caution_is_for_review_in_sarif_and_no_alert(weak, silenced):
-    suite = Suite(title="t", entries=(weak, silenced))
-    first, second = json.loads(sarif(suite, today=DAY))["runs"][0]["results"]
+def test_a_caution_is_in_every_format_and_on_the_first_screen(entries, weak, silenced):
+    """For review in SARIF, and no alert of code scanning."""
+    suite = Suite(title="t", entries=(weak, silenced, entries["doubt"]))
+    excess = "the minimum detectable excess (6.1) is larger than the claim (1)"
+    first, second, _ = json.loads(sarif(suite, today=DAY))["runs"][0]["results"]
     assert [(one["kind"], one["level"]) for one in (first, second)] == [("review", "none")] * 2
-    assert "the minimum detectable excess (6.1) is larger than the claim (1)." in first["message"]["text"]
+    assert f"{excess}." in first["message"]["text"]
     assert "silenced health checks: serial-dependence." in second["message"]["text"]
     assert second["properties"]["ignored"] == "serial-dependence"
     assert json.loads(sarif(suite, code_scanning=True, today=DAY))["runs"][0]["results"] == []
-
-
-def test_the_card_says_what_was_silenced(weak, silenced):
-    suite = Suite(title="t", entries=(weak, silenced))
-    first, second = json.loads(privacy_card(suite, today=DAY))["audits"]
-    assert first["cautions"] == ["the minimum detectable excess (6.1) is larger than the claim (1)"]
-    assert "the health check serial-dependence, which was silenced" in second["not_examined"]
+    first, second, _ = json.loads(privacy_card(suite, today=DAY))["audits"]
+    assert first["cautions"] == [excess]
     assert second["cautions"] == ["silenced health checks: serial-dependence"]
+    assert "the health check serial-dependence, which was silenced" in second["not_examined"]
     (row,) = (line for line in privacy_card_markdown(suite, today=DAY).splitlines() if line.startswith("| weak"))
-    assert "| ■ not refuted | 6.1 | the minimum detectable excess (6.1) is larger than the claim (1) |" in row
-
-
-def test_cautions_are_on_the_first_screen(entries, weak, silenced):
-    suite = Suite(title="t", entries=(weak, silenced, entries["doubt"]))
-    page = html(suite)
-    first = page[: page.index("<nav")]
+    assert f"| ■ not refuted | 6.1 | {excess} |" in row
+    page, text = html(suite), markdown(suite)
+    screen = page[: page.index("<nav")]
     for kind in ("pair", "silenced", "excess"):
-        assert heading(kind, 1) in first
-        assert f"**Warning** {heading(kind, 1)}: " in markdown(suite)
-    assert heading("floating-point leak", 1) not in first
-    assert "WARNING: the minimum detectable excess (6.1) is larger than the claim (1)" in page
+        assert heading(kind, 1) in screen
+        assert f"**Warning** {heading(kind, 1)}: " in text
+    assert heading("floating-point leak", 1) not in screen
+    assert f"WARNING: {excess}" in page
     assert "WARNING: silenced health checks: serial-dependence" in page

@@ -20,7 +20,7 @@ def card(*entries, **options):
     return json.loads(privacy_card(Suite(title="t", entries=entries), today=DAY, **options))
 
 
-def test_the_card_states_claim_unit_and_what_was_not_examined(entries):
+def test_the_card_states_claim_unit_and_what_was_not_examined(entries, audit):
     (one,) = card(entries["held"])["audits"]
     assert (one["claim"], one["unit_of_privacy"], one["adjacency"]) == ("1-DP", "one row", "add/remove one row")
     assert one["claim_source"] == "not stated"
@@ -29,8 +29,6 @@ def test_the_card_states_claim_unit_and_what_was_not_examined(entries):
     assert one["implementation"]["fingerprint"] == "00ff00ff00ff00ff"
     assert one["implementation"]["source"] == "not recorded"
 
-
-def test_what_was_not_examined_follows_the_audit(entries, audit):
     def not_examined(**changes):
         return card(Entry(name="a", result=audit(**changes)))["audits"][0]["not_examined"]
 

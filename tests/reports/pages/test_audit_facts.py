@@ -171,7 +171,7 @@ def test_what_becomes_of_an_acceptance():
 
 
 def test_facts_that_only_some_audits_have():
-    """Both directions with their guesses, the complement where it says more, the source, the bound of groups."""
+    """Both directions with their guesses, the complement where it says more, the source, groups, places of any name."""
     result = audit()
     assert result.opposite is not None
     assert other_way(result) == result.opposite_in_words
@@ -192,9 +192,6 @@ def test_facts_that_only_some_audits_have():
     assert found(group).endswith(" per step")
     shown = {0.05: "95%", 1e-5: "99.999%", 1e-7: "99.99999%", 5e-9: "99.9999995%"}
     assert {alpha: percent(1 - alpha) for alpha in shown} == shown, "no confidence is rounded to certainty"
-
-
-def test_facts_of_both_directions_and_of_places_with_any_name():
     result = audit(claim=PureDP(0.3), floating_point="ignore")
     (line,) = [line for line in fact_lines(result) if line == other_way(result)]
     assert line in result._repr_html_().replace("&gt;", ">")

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from matplotlib.figure import Figure
 
-from dpaudit import Verdict, load
+from dpaudit import load
 from dpaudit.audit.errors import OptionError
-from dpaudit.reports import html, junit, kinds_of, lines, markdown, plot
+from dpaudit.reports import html, kinds_of, lines, markdown, plot
 from dpaudit.reports.figures.plot import figures_of
 from dpaudit.reports.pages.audit_facts import card
 from dpaudit.reports.plain_text import detectable_text, exact_text, found, size
@@ -24,10 +24,8 @@ SMALL = replace(RESULT, bound=0.5, pvalue=0.2, min_detectable_excess=math.inf)
 PAIRS = replace(RESULT, inclusion="fixed", adjacency="replace", canaries=2_000)
 
 
-def suite(*results, **options):
-    return Suite(
-        title="t", entries=tuple(Entry(name=f"a{n}", result=each, **options) for n, each in enumerate(results))
-    )
+def suite(*results):
+    return Suite(title="t", entries=tuple(Entry(name=f"a{n}", result=each) for n, each in enumerate(results)))
 
 
 def test_short_texts():
@@ -68,18 +66,6 @@ def test_a_page_of_training_runs_alone_says_nothing_of_pairs_of_datasets():
     assert "pilot runs" in other
 
 
-@pytest.mark.parametrize(
-    ("result", "options", "failures", "errors"),
-    [(RESULT, {}, 1, 0), (SMALL, {}, 0, 1), (RESULT, {"expected": Verdict.REFUTED}, 0, 0)],
-    ids=["refuted", "inconclusive", "expected"],
-)
-def test_a_case_of_junit(result, options, failures, errors):
-    text = junit(suite(result, **options))
-    assert (text.count("<failure "), text.count("<error ")) == (failures, errors)
-    assert '<property name="canaries" value="1000" />' in text
-    assert 'name="runs" value="1"' in text
-
-
 def test_a_card_shows_canaries_guesses_and_figures():
     shown = card(RESULT)
     assert f"<strong>{escapes.escape(RESULT.headline)}</strong>" in shown
@@ -88,13 +74,10 @@ def test_a_card_shows_canaries_guesses_and_figures():
     assert "<b>tag" not in shown
 
 
-def test_figures_of_a_report():
+def test_every_kind_is_drawn():
     (scores,) = figures_of(RESULT)
     assert scores.label.endswith("96 of 100 guesses were correct, of 1,000 canaries.")
     assert figures_of(replace(RESULT, sketch=None)) == []
-
-
-def test_every_kind_is_drawn():
     assert kinds_of(RESULT) == ("scores", "forest")
     assert kinds_of(replace(RESULT, sketch=None)) == ("forest",)
     for kind in kinds_of(RESULT):

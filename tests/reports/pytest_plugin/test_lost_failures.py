@@ -191,34 +191,31 @@ CRASH = """
 def test_1_refuted(dp_audit): audit(dp_audit, *BAD)
 def test_2_expected(dp_audit):
     with pytest.raises(Failed): audit(dp_audit, *BAD)
-def test_3_crashes(dp_audit): os._exit(3)
+def test_3_before(dp_audit): assert False
+def test_4_skipped(dp_audit): pytest.skip()
+def test_5_crashes(dp_audit): os._exit(3)
 """
 
 
 def test_audits_of_a_worker_that_crashes_are_in_the_report(project):
+    """Planned audits without a result are named in every report."""
     project.makepyfile(test_crash=HEAD + CRASH)
     options = ("--max-worker-restart=0", "-p", "no:hypothesispytest", "--dp-audit-runs=600", "--dp-audit-report=r.json")
     result = project.runpytest_inprocess("-n1", *options)
-    result.assert_outcomes(passed=1, failed=2)
+    result.assert_outcomes(passed=1, failed=3, skipped=1)
     suite = load(project.path / "r.json")
     assert [entry.name.partition("::")[2] for entry in suite.entries] == ["test_1_refuted", "test_2_expected"]
     assert [entry.expected is None for entry in suite.entries] == [True, False]
-    assert suite.environment == {"missing": ["test_crash.py::test_3_crashes"]}
-    assert "1 planned without a finished audit: test_crash.py::test_3_crashes" in text_of(result)
+    missing = ["test_crash.py::test_3_before", "test_crash.py::test_5_crashes"]
+    assert suite.environment == {"missing": missing}
+    assert json.loads((project.path / "r.json").read_text())["environment"]["suite"] == {"missing": missing}
+    for form in (html, markdown, junit):
+        shown = form(suite).replace("\\_", "_")
+        assert all(name in shown for name in missing), form
+        assert "test_4_skipped" not in shown, form
+    assert f"2 planned without a finished audit: {', '.join(missing)}" in text_of(result)
     assert "2 audits; probability of any false alarm at most 2e-05" in text_of(result)
     assert "WARNING the test lost" not in text_of(result)
-
-
-def test_planned_audits_without_a_result_are_named_in_every_report(project):
-    text = "def test_before(dp_audit): assert False\ndef test_skipped(dp_audit): pytest.skip()\n"
-    project.makepyfile(test_it=HEAD + text)
-    run(project, "--dp-audit-report=r.json")
-    for form in (html, markdown, junit):
-        shown = form(load(project.path / "r.json")).replace("\\_", "_")
-        assert "test_it.py::test_before" in shown, form
-        assert "test_skipped" not in shown, form
-    written = json.loads((project.path / "r.json").read_text())["environment"]["suite"]
-    assert written == {"missing": ["test_it.py::test_before"]}
 
 
 def test_a_report_that_cannot_be_written_costs_the_report_alone(project):

@@ -19,9 +19,12 @@ SEED = re.compile(r"E +seed +(\d+)")
 
 def test_a_broken_mechanism_fails_and_a_good_one_passes_with_seeds_that_follow_from_names(project):
     project.makepyfile(test_both=ONE_OF_EACH)
-    result = run(project, "--dp-audit-report=out/audits.json")
+    result = run(project, "--dp-audit-report=out/audits.json", "--dp-audit-scripts=alone")
     result.assert_outcomes(passed=1, failed=1)
     text = text_of(result)
+    (script,) = (project.path / "alone").iterdir()  # that it runs is tested beside its text
+    assert f"script     python {script}" in text
+    assert "dpaudit" not in script.read_text(encoding="utf-8")
     for wanted in (
         "2 tests, 2 audits × alpha 1e-05 = 2e-05 of error budget 0.01",
         "REFUTED  bad: epsilon ",
@@ -84,6 +87,24 @@ CALLS = {
         """,
         "FAILED", "REFUTED", "pairs; keep_datasets=True shows the rows",
     ),
+    "partial": ("dp_audit(partial(scaled, scale=0.1), 0, 1, claim=1.0)", "FAILED", "Failed: REFUTED  scaled: epsilon"),
+    "lambda": (  # which has the name of its test, that pytest prints
+        "dp_audit(lambda answer, rng: answer + rng.laplace(scale=0.1), 0, 1, claim=1.0)", "FAILED",
+        "Failed: REFUTED: epsilon",
+    ),
+    "named": (
+        "dp_audit(partial(scaled, scale=0.1), 0, 1, claim=1.0, name='a name')", "FAILED",
+        "Failed: REFUTED  a name: epsilon",
+    ),
+    "patched": (  # in worker processes the mechanism would be imported as it is in its file
+        """
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setitem(globals(), "SCALE", 0.2)
+            audit(dp_audit, looped, 1.0, 0.0, PureDP(1.0))
+        """,
+        "FAILED", "REFUTED",
+    ),
+    "own_rng": ("audit(dp_audit, own_rng, [1, 1], [1], PureDP(1.5))", "PASSED", "note not reproducible, as the seed"),
     "entropy": ("dp_audit(own, [1, 1], [1], claim=PureDP(1.0))", "FAILED", "not reproducible"),
     "outputs": ("assert dp_audit.check(check_outputs, *OUTPUTS, claim=PureDP(1.5)).alpha == 1e-5", "PASSED"),
     "refuted": ("dp_audit.check(check_outputs, *OUTPUTS, claim=PureDP(0.5))", "FAILED", ": epsilon >= 0.9"),
@@ -106,6 +127,10 @@ CALLS = {
         "dp_audit.check(lambda: check_noise(good, X, noise=LaplaceNoise(1.0), answer=3.0, runs=500, alpha=0.15))",
         "FAILED", "the rest of the error budget 0.1 is too small for a further alpha",
     ),
+    "behind": (
+        "dp_audit.check(lambda: check_noise(good, X, noise=LaplaceNoise(1.0), answer=len, runs=500, alpha=1e-5))",
+        "PASSED",
+    ),
     "passed_on": (
         """
         def wrapper(*arguments, **options):
@@ -127,18 +152,28 @@ CALLS = {
                  "more audits have floating-point leaks: test_rows.py::test_refuted, test_rows.py::test_float"),
 }  # fmt: skip
 OWN = """
+from functools import partial
+SCALE = 1.0
 OUTPUTS = [np.random.default_rng(place).laplace(place, 1, 20_000) for place in (0, 1)]
 
 def own(rows):
     return len(rows) + random.choice([-1, 1]) * random.expovariate(5.0)
 
 def plain(answer, size, rng): return answer + rng.laplace(size=size)
+def scaled(answer, size, rng, scale): return answer + rng.laplace(scale=scale, size=size)
+def looped(answer, rng): return answer + rng.laplace(scale=SCALE)
+def own_rng(rows): return len(rows) + np.random.default_rng().laplace()
 
 """
 
 
 def test_calls_and_how_they_come_out(project):
-    has_outcomes(project, CALLS, "--dp-audit-budget=0.1", head=HEAD + OWN)
+    """One floating-point leak is told in full, and all audits that the seed does not fix in one line."""
+    shown = has_outcomes(project, CALLS, "--dp-audit-budget=0.1", head=HEAD + OWN)
+    assert len(re.findall("^WARNING .*: a floating-point leak breaks the claim: ", shown, flags=re.M)) == 1
+    assert "floating_point='ignore' silences this." in shown
+    (line,) = re.findall("^note not reproducible.*$", shown, flags=re.M)
+    assert set(re.findall(r"::(\w+)", line)) == {"test_entropy", "test_own_rng"}
 
 
 def test_options_of_call_marker_command_line_and_file(project):
@@ -255,31 +290,6 @@ def test_equal(dp_audit): dp_audit.check(check_equivalence, good, good, X, margi
         "probability of any false alarm at most 5e-05, error budget 5e-05"
     ) in text
     assert "\n1 outside the table (" in text_of(run(project, "-k", "crash"))
-
-
-def test_what_a_test_patches_is_audited(project):
-    """A looped mechanism in worker processes would be imported there as it is in its file."""
-    project.makepyfile(looped="SCALE = 1.0\ndef noisy(answer, rng):\n    return answer + rng.laplace(scale=SCALE)\n")
-    text = """
-import looped
-
-def test_it(dp_audit, monkeypatch):
-    monkeypatch.setattr(looped, "SCALE", 0.2)
-    audit(dp_audit, looped.noisy, 1.0, 0.0, PureDP(1.0))
-"""
-    project.makepyfile(test_patched=HEAD + text)
-    result = run(project)
-    result.assert_outcomes(failed=1)
-    assert "REFUTED" in text_of(result)
-
-
-def test_a_script_shows_the_violation_alone(project):
-    """That it runs is tested beside its text."""
-    project.makepyfile(ONE_OF_EACH)
-    text = text_of(run(project, "--dp-audit-scripts=alone"))
-    (script,) = (project.path / "alone").iterdir()
-    assert f"script     python {script}" in text
-    assert "dpaudit" not in script.read_text(encoding="utf-8")
 
 
 AT_RUN_TIME = """

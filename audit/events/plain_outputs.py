@@ -23,28 +23,23 @@ from typing import Any
 import numpy as np
 
 from ..errors import AuditError, MechanismError, described
+from .kinds import column_of, is_foreign_array, kind_of, numpy_of
 from .named_parts import (
     EXACT,
     NESTED,
-    SEQUENCES,
     STATED,
-    Again,
     Dictionary,
     Mark,
     Part,
     array_of,
-    column_of,
     columns_of_block,
     compares_as,
     entries_of,
     has_own_equality,
-    is_column,
     is_enum,
-    is_foreign_array,
     is_stated,
     label_text,
     names_of,
-    numpy_of,
     outcome_key,
     parts_in,
     printed,
@@ -92,7 +87,7 @@ def canonical(value: Any) -> Any:
         return kind(map(canonical, value))
     if kind is Dictionary:
         return Dictionary(tuple([(key, canonical(part)) for key, part in value.entries]))
-    return Again(canonical(value.label), value.time) if kind is Again else value
+    return value
 
 
 def is_whole(value: Any) -> bool:
@@ -569,21 +564,23 @@ def _plain(output: Any, name: str, depth: int) -> Any:
     if (simple := of_plain_parts(output)) is not None:
         return simple
     refuse_masked(output, name)
-    if not has_own_equality(output):
-        if (entries := entries_of(output)) is not None:
-            parts = [(_key(key, name, depth), _plain(value, name, depth + 1)) for key, value in entries]
-            if isinstance(output, Counter):  # a missing count equals zero
-                parts = [(key, part) for key, part in parts if not (type(part) in PLAIN and part == 0)]
-            return Dictionary.of(parts)
-        if isinstance(output, np.ndarray):
-            output = _items_of(output)
-        if isinstance(output, (set, frozenset)):
+    if has_own_equality(output):  # of it only its equality is read
+        return Foreign(_copied(output, name))
+    if (entries := entries_of(output)) is not None:
+        parts = [(_key(key, name, depth), _plain(value, name, depth + 1)) for key, value in entries]
+        if isinstance(output, Counter):  # a missing count equals zero
+            parts = [(key, part) for key, part in parts if not (type(part) in PLAIN and part == 0)]
+        return Dictionary.of(parts)
+    match kind_of(output):
+        case "array" if isinstance(output, np.ndarray):
+            return _plain(_items_of(output), name, depth)
+        case "set":
             return frozenset(_key(part, name, depth) for part in output)
-        if isinstance(output, SEQUENCES):  # also named tuples, which are equal to tuples
+        case "sequence":  # also named tuples, which are equal to tuples
             return tuple(_plain(part, name, depth + 1) for part in output)
-        if is_column(output) or is_foreign_array(output):
+        case "column" | "tensor" | "arraylike":
             return _plain(array_of(output, name, f"a {kind.__name__}"), name, depth + 1)
-    output = Foreign(output) if has_own_equality(output) else common(output)  # of it only its equality is read
+    output = common(output)
     if type(output) is Foreign:
         return Foreign(_copied(output.value, name))
     return output if _is_fixed(type(output)) else _copied(output, name)
