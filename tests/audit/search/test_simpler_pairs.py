@@ -1,5 +1,6 @@
 """Simpler pairs stay neighbours in the domain, refute by themselves, keep to the runs, and cost no refutation."""
 
+import math
 from dataclasses import replace
 from itertools import count, pairwise
 from types import SimpleNamespace
@@ -301,7 +302,7 @@ def test_the_simplest_pair_of_a_domain_is_reached_through_neighbours_of_ever_les
             path.append(simpler)
             return simpler
 
-        pool.simplest(candidate, accept, lambda: True)
+        pool.simplest(candidate, accept, lambda: True, math.inf)
         sizes = [complexity(one.x, one.y) for one in path]
         assert all(after < before for before, after in pairwise(sizes))
         assert all(pool.is_possible(one) for one in path)
@@ -319,7 +320,7 @@ def test_graphs_lose_nodes_and_edges(adjacency, smallest):
     source = pairs_of(Graphs(most=7, max_degree=3), adjacency, 1, 0)
     pool = Pool(source, adjacency, 1, 0)
     candidate = next(filter(pool.is_possible, source.random(np.random.default_rng(5))))
-    found = pool.simplest(candidate, lambda one: one, lambda: True)
+    found = pool.simplest(candidate, lambda one: one, lambda: True, math.inf)
     assert sorted((graph.number_of_nodes(), graph.number_of_edges()) for graph in (found.x, found.y)) == smallest
     assert {*found.x, *found.y} == set(range(max(len(found.x), len(found.y))))
 
