@@ -58,7 +58,7 @@ def expected_log_ratio(at: Array, count_x: Array, count_y: Array, *, sloped: boo
     root, place, mass = np.sqrt(precision), np.arange(last + 1), np.log(data.counts)
     response = (fit.log_ratio + (data.count_x - data.counts * share) / precision) * root
     hinges = data.hinges * root
-    raw = _sizes(hinges @ hinges.T)
+    raw = _spreads(hinges)
     lowest = 1e-12 * float(np.einsum("ij,ij->i", hinges, hinges).max())
     expected = fit.log_ratio.copy()
     for number, (low, high) in enumerate(fit.ramps):
@@ -66,7 +66,7 @@ def expected_log_ratio(at: Array, count_x: Array, count_y: Array, *, sloped: boo
         base = np.linalg.qr((data.columns([rest])[0] * root).T)[0]  # a constant and the other ramps
         own = hinges - (hinges @ base) @ base.T
         score = own @ (response - base @ (base.T @ response))
-        spread, score = _sizes(own @ own.T), np.subtract.outer(score, score)
+        spread, score = _spreads(own), np.subtract.outer(score, score)
         able = np.isfinite(data.prices) & (spread > np.maximum(1e-5 * raw, lowest))
         able &= np.outer((place > 0) == (low > 0), (place < last) == (high < last))
         if not able.any():  # another ramp says the same, so this one stays where it is
@@ -82,6 +82,13 @@ def expected_log_ratio(at: Array, count_x: Array, count_y: Array, *, sloped: boo
         if max(fit.log_ratio.min() - moved.min(), moved.max() - fit.log_ratio.max()) < 1.0:
             expected += moved - fit.log_ratio
     return expected
+
+
+def _spreads(hinges: Array) -> Array:
+    """The squared norm of the difference of every two hinges."""
+    products = hinges @ hinges.T
+    own = np.diag(products)
+    return np.asarray(np.add.outer(own, own) - 2.0 * products)
 
 
 def _fit(at: Array, count_x: Array, count_y: Array, sloped: bool = False) -> tuple[_Fit, _Data]:
@@ -113,6 +120,7 @@ class _Data:
     counts: Array
     price: float  # of a parameter, in units of twice the log-likelihood
     prices: Array  # of the knots of a ramp, for each pair of knots; infinite for pairs that form no ramp
+    room: Array  # for four matrices, because allocating them takes longer than filling them
 
     @classmethod
     def of(cls, at: Array, count_x: Array, count_y: Array) -> _Data:
@@ -128,6 +136,7 @@ class _Data:
             counts=counts * (1 + 2 / total),
             price=price,
             prices=prices,
+            room=np.empty((4, n_cells, n_cells)),
         )
 
     def columns(self, proposed: list[tuple[Ramp, ...]]) -> Array:
@@ -145,6 +154,11 @@ class _Data:
     def likelihood(self, log_ratio: Array) -> Array:
         """Log-likelihood of log ratios of shape (..., cells), up to a constant."""
         return log_ratio @ self.count_x - np.logaddexp(0.0, log_ratio) @ self.counts
+
+    def cost(self, ramps: tuple[Ramp, ...]) -> float:
+        """Price of the parameters: a slope for each ramp, and each knot that is not at an end."""
+        last = len(self.counts) - 1
+        return self.price * sum(1 + (a > 0) + (b < last) for a, b in ramps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,11 +220,9 @@ def _fitted_each(
         going = going[useful & ((size > _LAST_STEP) | (shrink < 1.0))]
         if len(going) == 0:
             break
-    # A slope for each ramp has a price, and each knot that is not at an end.
-    sizes = [sum(1 + (a > 0) + (b < len(data.counts) - 1) for a, b in ramps) for ramps in proposed]
     return [
-        _Fit(ramps, own, values, data.price * size - 2.0 * float(reached))
-        for ramps, own, values, size, reached in zip(proposed, weights, log_ratio, sizes, likelihood, strict=True)
+        _Fit(ramps, own, values, data.cost(ramps) - 2.0 * float(reached))
+        for ramps, own, values, reached in zip(proposed, weights, log_ratio, likelihood, strict=True)
     ]
 
 
@@ -221,27 +233,28 @@ def _best_ramp(data: _Data, fit: _Fit) -> Ramp | None:
         return None
     columns, share = data.columns([fit.ramps])[0], scipy.special.expit(fit.log_ratio)
     weights = data.counts * share * (1 - share)
+    score = data.hinges @ (data.count_x - data.counts * share)
+    one, raw, spread, least = data.room
+    _products(data.hinges[0], weights, raw)
     weighted = weights * columns
     sizes, axes = np.linalg.eigh(weighted @ columns.T)
     is_real = sizes > 1e-12 * sizes[-1]
     cross = (data.hinges @ (weighted.T @ axes[:, is_real])) / np.sqrt(sizes[is_real])
-    raw = _products(data.hinges[0], weights)
-    spread, lowest = _sizes(raw - cross @ cross.T), 1e-12 * float(np.diag(raw).max())
-    least = _sizes(raw)
+    left = np.subtract(raw, np.matmul(cross, cross.T, out=one), out=one)
+    lowest = 1e-12 * float(np.diag(raw).max())
+    _size_differences(left, spread)
+    _size_differences(raw, least)
     least *= 1e-5
-    able = spread > np.maximum(least, lowest, out=least)
-    score = data.hinges @ (data.count_x - data.counts * share)
-    statistic = np.subtract.outer(score, score)
-    statistic *= statistic
-    np.divide(statistic, spread, out=statistic, where=able)
-    statistic[~able] = 0.0
+    np.copyto(spread, np.inf, where=~(spread > np.maximum(least, lowest, out=least)))
+    statistic = np.square(np.subtract.outer(score, score, out=one), out=one)
+    statistic /= spread
     statistic -= data.prices
     a, b = np.unravel_index(int(np.argmax(statistic)), statistic.shape)
     return int(a), int(b)
 
 
-def _products(at: Array, weights: Array) -> Array:
-    """The weighted inner product of the hinges of two knots a <= b; others have no meaning.
+def _products(at: Array, weights: Array, products: Array) -> None:
+    """Writes the weighted inner product of the hinges of two knots a <= b into `products`; others stay undefined.
 
     Beyond b the hinge of a is that of b plus the distance of the knots, so the product is the squared norm of the hinge
     of b plus the distance times its sum. Both come from sums from the right, without a difference of large terms.
@@ -249,16 +262,17 @@ def _products(at: Array, weights: Array) -> Array:
     gaps, beyond = np.append(np.diff(at), 0.0), np.append(np.cumsum(weights[:0:-1])[::-1], 0.0)  # and weight, of a knot
     total = np.cumsum((gaps * beyond)[::-1])[::-1]  # of its hinge
     norm = np.cumsum((gaps * (2.0 * np.append(total[1:], 0.0) + gaps * beyond))[::-1])[::-1]
-    return np.asarray((at - at[:, None]) * total + norm)
+    np.subtract(at, at[:, None], out=products)
+    products *= total
+    products += norm
 
 
-def _sizes(products: Array) -> Array:
-    """The squared norm of every ramp, a difference of two hinges, by the products of the hinges, which it doubles."""
+def _size_differences(products: Array, sizes: Array) -> None:
+    """Writes the squared norm of every ramp, a difference of two hinges, into `sizes`; doubles `products`."""
     own = np.diag(products).copy()
-    sizes = np.add.outer(own, own)
-    products *= 2.0  # in place, because matrices of this size take longer to allocate than to fill
+    np.add.outer(own, own, out=sizes)
+    products *= 2.0
     sizes -= products
-    return np.asarray(sizes)
 
 
 def _moved(data: _Data, placed: _Fit, others: tuple[Ramp, ...]) -> _Fit:
