@@ -23,9 +23,8 @@ def without_waiting_for_the_disk(monkeypatch):
     monkeypatch.setattr(sqlite3, "connect", connected)
 
 
-@pytest.fixture
-def drawn(monkeypatch):
-    """The draws as (phase, side, number, size)."""
+def recorded(patch):
+    """The draws from now on as (phase, side, number, size)."""
     seen, real = [], Plan.draw
 
     def draw(plan, phase, side, number, size, shape=None):
@@ -33,5 +32,10 @@ def drawn(monkeypatch):
         seen.append((phase, side, number, size))
         return outputs
 
-    monkeypatch.setattr(Plan, "draw", draw)
+    patch.setattr(Plan, "draw", draw)
     return seen
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    return recorded(monkeypatch)

@@ -5,11 +5,17 @@ Draws advance a simulated clock, so the tests are fast. The mechanisms' randomne
 
 import contextlib
 import os
+import shutil
 import sqlite3
+import tempfile
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, rule
 
 from dpaudit import PureDP, check
 from dpaudit.audit.errors import StoreError
@@ -17,6 +23,8 @@ from dpaudit.audit.procedures import sequential
 from dpaudit.audit.sampling.block_plan import Plan
 from dpaudit.audit.sampling.pilot_and_batch_sizes import batch_sizes
 from dpaudit.audit.store.sqlite_store import FILE, Store
+
+from .conftest import recorded
 
 CLAIM = PureDP(30.0)  # noise of scale 1 never violates it on neighbours
 SESSIONS = (135.0, 1e-6, 300.0)  # time limits; the second session has no time left
@@ -30,12 +38,16 @@ def one_fresh(dataset, rng):
     return float(fresh(dataset, 1, rng)[0])
 
 
+def half_a_second_each(drawn, patch):
+    patch.setattr(Plan, "check_heads", lambda plan: None)  # tested elsewhere; it draws before the first batch
+    patch.setattr(time, "clock_gettime", lambda _: 0.5 * sum(size for *_, size in drawn))
+    return drawn
+
+
 @pytest.fixture
 def drawn(drawn, monkeypatch):
     """Each run takes half a second of the clock."""
-    monkeypatch.setattr(Plan, "check_heads", lambda plan: None)  # tested elsewhere; it draws before the first batch
-    monkeypatch.setattr(time, "clock_gettime", lambda _: 0.5 * sum(size for *_, size in drawn))
-    return drawn
+    return half_a_second_each(drawn, monkeypatch)
 
 
 def audited(mechanism, folder, **options):
@@ -51,7 +63,8 @@ def of_the_audit(drawn):
 
 def kept_blocks(folder):
     with contextlib.closing(sqlite3.connect(folder / FILE)) as file:
-        return set(file.execute("SELECT key, value FROM blocks"))
+        has_begun = file.execute("SELECT 1 FROM sqlite_master WHERE name = 'blocks'").fetchone()
+        return set(file.execute("SELECT key, value FROM blocks")) if has_begun else set()
 
 
 @pytest.mark.parametrize(("mechanism", "most_kept"), [(fresh, 200_000), (one_fresh, 150)])
@@ -93,22 +106,47 @@ def killed(call, mechanism, folder, monkeypatch, *, is_lost, **options):
             audited(mechanism, folder, **options)
 
 
-@pytest.mark.parametrize(("call", "is_lost"), [(6, True), (12, False)])
-def test_after_a_kill_in_a_batch_no_look_changes_and_nothing_saved_is_redrawn(
-    tmp_path, drawn, monkeypatch, call, is_lost
-):
-    shown = []
-    killed(call, one_fresh, tmp_path, monkeypatch, is_lost=is_lost, seconds=135.0, on_interim=shown.append)
-    before = kept_blocks(tmp_path)
-    n_drawn = len(drawn)
-    result = audited(one_fresh, tmp_path, seconds=200.0)
-    assert result.interim_analyses[: len(shown)] == tuple(shown)
-    assert before <= kept_blocks(tmp_path)
-    keys = {key for key, _ in before}
-    again = {f"block {number} of the pilot runs on {side}, {size} outputs" for _, side, number, size in drawn[n_drawn:]}
-    assert again & keys <= {f"block 0 of the pilot runs on {side}, 16 outputs" for side in "xy"}  # checked to repeat
-    blocks = [key for key, _ in kept_blocks(tmp_path) if "runs on x" in key]
-    assert sum(int(key.split()[-2]) for key in blocks) == result.runs  # no block is unused
+class Sessions(RuleBasedStateMachine):
+    """Sessions of an audit whose noise no seed fixes: each ends at its time, or is killed in a draw."""
+
+    def __init__(self):
+        super().__init__()
+        self.patch, self.folder = pytest.MonkeyPatch(), Path(tempfile.mkdtemp())
+        self.drawn = half_a_second_each(recorded(self.patch), self.patch)
+        self.shown, self.blocks = [], set()
+
+    def teardown(self):
+        self.patch.undo()
+        shutil.rmtree(self.folder)
+
+    @rule(seconds=st.sampled_from((1e-6, 60.0, 135.0)))
+    def ends(self, seconds):
+        n_drawn = len(self.drawn)
+        result = audited(one_fresh, self.folder, seconds=seconds)
+        assert list(result.interim_analyses[: len(self.shown)]) == self.shown
+        self.shown = list(result.interim_analyses)
+        self.keeps_what_was_saved(n_drawn)
+        sizes = [int(key.split()[-2]) for key, _ in self.blocks if "runs on x" in key]
+        assert sum(sizes) == result.runs, "no block is unused"
+
+    @rule(call=st.integers(1, 16), is_lost=st.booleans())
+    def is_killed(self, call, is_lost):
+        n_drawn, shown = len(self.drawn), []
+        killed(call, one_fresh, self.folder, self.patch, is_lost=is_lost, seconds=135.0, on_interim=shown.append)
+        self.shown += [look for look in shown if look not in self.shown]
+        self.keeps_what_was_saved(n_drawn)
+
+    def keeps_what_was_saved(self, n_drawn):
+        """Nothing saved is gone, or was drawn again but the first blocks, which are checked to repeat."""
+        saved = {key for key, _ in self.blocks}
+        for phase, side, number, size in self.drawn[n_drawn:]:
+            assert number == 0 or f"block {number} of the {phase} runs on {side}, {size} outputs" not in saved
+        assert self.blocks <= kept_blocks(self.folder)
+        self.blocks = kept_blocks(self.folder)
+
+
+Sessions.TestCase.settings = settings(max_examples=12, stateful_step_count=6, deadline=None, derandomize=True)
+TestSessions = Sessions.TestCase
 
 
 def test_a_batch_that_was_cut_and_killed_keeps_its_size(tmp_path, drawn, monkeypatch):
