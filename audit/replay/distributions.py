@@ -537,9 +537,16 @@ def _lies_below(claim: Claim, epsilon: float, mu: float) -> bool:
     return bool(np.all(np.append(own, heights) <= allowed * (1.0 + _TANGENTS)))
 
 
-# Draws that a run makes for its rows: who is in a batch, or in which order the rows are taken. Where x has a row that y
-# has not, the draws for the other rows are put back, and that for the row is left out, or made anew where only y has
-# it, so that the values on y have the distribution that the run on y draws from.
+# Draws that a run makes for its rows: who is in a batch, or in which order the rows are taken.
+#
+# Such a draw says nothing of the rows. Where x has a row that y has not, the draws for the other rows are put back, and
+# that for the row is left out, or made anew where only y has it. The values on y then have the distribution that the
+# run on y draws from:
+#
+# - a number for each row: independent numbers, of which one is left out or added;
+# - an order of all rows: the order of the rest is uniform, and a new row stands at a uniform place;
+# - rows with replacement: each is the new row with probability 1/n, and one that is gone is replaced by a uniform one;
+# - rows without replacement: the sample has the new row as often as a fresh sample, in the place of one of its rows.
 
 INITIAL_WEIGHTS: Final = "initial weights"
 """Name of draws from which a training starts; they are put back as draws for rows are, and say nothing of rows."""

@@ -54,7 +54,6 @@ from .tape import (
 
 _GENERATOR: Final = np.random.Generator
 _RANDOM_STATE: Final = np.random.RandomState
-_PYTHON_SEED: Final = random.Random.seed
 GLOBAL_STATE: Final = np.random.mtrand._rand
 """The global state of the process, from which other threads draw while a run is recorded."""
 _STANDS_FOR_GLOBAL: Final = "stands_for_global"
@@ -373,9 +372,11 @@ def _random_choices(
     return [population[place] for place in places]
 
 
-def _seeded_random(tape: Tape, self: random.Random, a: Any = None, version: int = 2) -> None:
+def _seeded_random(
+    original: Callable[..., None], tape: Tape, self: random.Random, a: Any = None, version: int = 2
+) -> None:
     tape.note_seed(a)
-    _PYTHON_SEED(self, a, version)
+    original(self, a, version)
     if a is None or tape.streams.was_read(a):
         tape.note_made(self, is_fresh=True)
 
@@ -387,7 +388,8 @@ def _random_patches() -> Iterator[Patch]:
         for name, distribution in _PYTHON.items():
             if kind is random.Random or name in vars(kind):
                 yield Patch(kind, name, _recorded(kind, name, distribution))
-    yield Patch(random.Random, "seed", _method(random.Random, "seed", _seeded_random))
+    seeded = functools.partial(_seeded_random, random.Random.seed)
+    yield Patch(random.Random, "seed", _method(random.Random, "seed", seeded))
     yield Patch(random.Random, "choice", _choosing(random.Random, "choice", _random_choice))
     yield Patch(random.Random, "choices", _choosing(random.Random, "choices", _random_choices))
     for name in functions:
