@@ -536,9 +536,12 @@ def recording_on(tape: Tape) -> Iterator[None]:
 
 # Noise that is added after it was drawn.
 #
-# While a tape follows added noise, the array that a primitive returns may be multiplied by numbers, and is then added
-# to something, once. The tape records that sum as if the primitive had been handed the rest of it, and puts it back as
-# a whole. Other uses are noted by line, and the replay is made again without following the noise of these lines.
+# In ``total + rng.normal(scale=s, size=d)`` the primitive is not handed the total. While a tape follows added noise,
+# the array that a primitive returns may be multiplied by numbers, and is then added to something, once. The tape
+# records that sum as if the primitive had been handed the total, and puts it back as a whole: the later steps of a
+# training start from the same weights on x and on y. On a run with recorded sums the array holds other noise than that
+# of the sum, so a program that uses it in any other way gives another output. What is seen of such uses is noted by
+# line, and the replay is made again without following the noise of these lines.
 
 _SIGNS: Final = {"add": (1.0, 1.0), "subtract": (1.0, -1.0)}
 """The sign of each operand of a sum."""
