@@ -89,6 +89,8 @@ def _shown_by(module: str, name: str) -> Any:
     return lambda *arguments: getattr(import_module(module, _NAME), name)(*arguments)
 
 
+show_with("words", _shown_by(".audit.sentences", "in_words"))
+show_with("detectable", _shown_by(".audit.sentences", "detectable_in_words"))
 show_with("to_dict", _shown_by(".audit.records.suite", "flat"))
 show_with("card", _shown_by(".reports.pages.audit_facts", "card"))
 show_with("plot", _shown_by(".reports.figures.plot", "plot"))

@@ -33,9 +33,10 @@ from .audit.health.findings import HealthCheck
 from .audit.records.suite import Entry, Suite
 from .audit.replay.replay_result import FindingKind, ReplayResult
 from .audit.results.attack_limits import AttackLimit, attack_limits
-from .audit.results.audit_result import AuditResult, FixedSizeResult, InterimAnalysis, Pair, SequentialResult
+from .audit.results.audit_result import AuditResult, FixedSizeResult, InterimAnalysis, SequentialResult
 from .audit.results.bin_result import BinCounts
 from .audit.results.canary_result import CanaryResult
+from .audit.results.claim_pair_and_alpha import Pair
 from .audit.results.equivalence_result import EquivalenceResult
 from .audit.results.result import Result
 from .audit.results.statement_result import Point, StatementResult

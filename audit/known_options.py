@@ -117,7 +117,7 @@ def with_known_options(more: Mapping[str, Any] | None = None) -> Callable[[Calla
 _NOT_REPEATED = frozenset({"progress", "on_interim", "on_round", "store"})  # no number of a result depends on them
 _SHOWN = frozenset({"claim", "adjacency", "output", "noise", "ignore", "guesses", "method"})
 """Options without a rule whose values are printed; others, such as datasets and answers, may be private."""
-_LONGEST = 300  # characters of a value
+_LONGEST = 300  # characters of a value, so that a call that repeats an audit is a few lines
 _PARTS = (
     ast.Expression, ast.Call, ast.Name, ast.Load, ast.Constant, ast.keyword, ast.Tuple, ast.List, ast.Dict, ast.UnaryOp,
     ast.USub,
@@ -145,8 +145,9 @@ def is_call(text: str) -> bool:
 
 def _record(result: Any, function: str, given: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:
     """Keep the call in the environment of an audit's result; that of a search replaces that of its audit."""
-    result = result.audit if hasattr(type(result), "audit") else result
-    if not hasattr(type(result), "environment"):
+    fields = getattr(result, "__dict__", {})  # an attribute that a result lacks is answered with similar names
+    result = fields.get("audit", result)
+    if "environment" not in getattr(result, "__dict__", {}):
         return
     if "seed" in defaults:
         given = {**given, "seed": result.seed}  # also one that was drawn

@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-_SHOWN = 80  # characters of a value in a message or summary
+SHOWN = 80  # characters of a value in a message or summary, which then fits into a line with its rule
 _LINE = 120  # characters of a line of a verdict
+_MOST_DIGITS = 12  # of a bound that exceeds the claim by little
 
 
 def rounded_down(limit: float, digits: int = 4) -> float:
@@ -33,6 +34,23 @@ def rounded_up(limit: float, digits: int = 4) -> float:
     return -rounded_down(-limit, digits)
 
 
+def least_beside(bound: float, claimed: float) -> tuple[str, str, str]:
+    """Return a sign, a lower bound and a claimed number, to as many digits as show which of them is larger."""
+    if not bound > claimed:
+        return ">=", f"{rounded_down(bound):g}", f"{claimed:.4g}"
+    for digits in range(4, _MOST_DIGITS + 1):
+        least, beside = rounded_down(bound, digits), float(f"{claimed:.{digits}g}")
+        if least > beside:
+            return ">=", f"{least:.{max(digits, 6)}g}", f"{beside:.{max(digits, 6)}g}"
+    whole = repr(float(claimed)).removesuffix(".0")
+    return ">", whole, whole
+
+
+def rough(estimate: float) -> str:
+    """Return a point estimate after an early stop, which is biased upward: two digits of it, such as "1.0" or "13"."""
+    return f"{estimate:#.2g}".rstrip(".") if estimate < 99.5 else f"{estimate:.0f}"
+
+
 def shorten(value: Any) -> str:
     """Return the repr of a value, cut to one short line; its type if the repr fails, as of a number of many digits.
 
@@ -44,16 +62,16 @@ def shorten(value: Any) -> str:
     try:
         if getattr(value, "shape", None) == () and hasattr(value, "item"):  # a numpy scalar
             value = value.item()
-        if type(value) in (str, bytes, list, tuple) and len(value) > _SHOWN:
-            value = value[:_SHOWN]
+        if type(value) in (str, bytes, list, tuple) and len(value) > SHOWN:
+            value = value[:SHOWN]
         text = repr(value)
         text = " ".join(text.split()) if "\n" in text else text  # the lines of an array or a frame
     except Exception:  # a user's repr may raise anything
         text = f"<{type(value).__name__}>"
-    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+    return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
 
 
-def one_line(text: str, limit: int = _SHOWN) -> str:
+def one_line(text: str, limit: int = SHOWN) -> str:
     """Return a text on one line, of which the middle is cut if it has more than `limit` characters.
 
     >>> one_line("a\\n  name"), one_line("score(1, 2, 3) >= 0.5", 16)

@@ -9,11 +9,11 @@ from .composition import *
 from .distributions import *
 from .local import *
 from .noise import *
-from .queries import CategoryCounts, EachCandidate, query_sensitivity
+from .queries import CategoryCounts, EachCandidate, query_sensitivity, utility_sensitivity
 from .selection import *
 from .synthetic import *
 
-__all__ = ["CategoryCounts", "EachCandidate", "query_sensitivity"]
+__all__ = ["CategoryCounts", "EachCandidate", "query_sensitivity", "utility_sensitivity"]
 __all__ += composition.__all__
 __all__ += distributions.__all__
 __all__ += local.__all__

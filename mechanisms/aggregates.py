@@ -266,33 +266,37 @@ def noisy_tree_counts(
 # Approximate bounds of rows, from a noisy histogram with logarithmic bins.
 
 _FIRST, _MOST, _FACTOR = 1e-9, 1e-6, 2.0
-BINS: Final = 5
-"""Bins of each sign."""
-_POWERS: Final = 2.0 ** np.arange(BINS)
 _FAILED: Final = (math.nan, math.nan)
 
 
 @dataclass(frozen=True, slots=True)
 class ApproximateBounds(PureMechanism):
-    """Powers of two between which nearly all rows lie: epsilon-DP, an output is (lower, upper).
+    """Powers of a base between which nearly all rows lie: epsilon-DP, an output is (lower, upper).
 
-    Rows are counted in bins (0, 1], (1, 2], (2, 4], … and in their mirror images for negative rows; larger rows belong
-    to the last bin. Each count has Laplace noise. The output is the outer edges of the first and of the last bin whose
-    noisy count reaches a threshold. An empty dataset reaches the threshold with probability 10⁻⁹. If no bin reaches it,
-    the probability is doubled, up to 10⁻⁶; after that the output is NaN twice.
+    Rows are counted in bins (0, scale], (scale, scale·base], (scale·base, scale·base²], … and in their mirror images
+    for negative rows; larger rows belong to the last bin. Each count has Laplace noise. The output is the outer edges
+    of the first and of the last bin whose noisy count reaches a threshold. An empty dataset reaches the threshold with
+    probability 10⁻⁹. If no bin reaches it, the probability is doubled, up to 10⁻⁶; after that the output is NaN twice.
 
     Source: Wilson, Zhang, Lam, Desfontaines, Simmons-Marengo & Gipson (2020); the class ApproximateBounds of
     google/differential-privacy (thresholds).
 
-    `contributions` is the most rows of a user. A `noise_share` below 1 breaks the claim, as the thresholds stay.
+    `contributions` is the most rows of a user, and `bins` the number of bins of each sign. A `noise_share` below 1
+    breaks the claim, as the thresholds stay.
     """
 
     contributions: int = 1
+    bins: int = 5
+    base: float = 2.0
+    scale: float = 1.0
     noise_share: float = 1.0
 
     def __post_init__(self) -> None:
         check_number("epsilon", self.epsilon, 0, math.inf, "in nats", closed=False)
         check_count("contributions", self.contributions, "rows of a user")
+        check_count("bins", self.bins, "bins of each sign")
+        check_number("base", self.base, 1, math.inf, "edges are its powers", closed=False)
+        check_number("scale", self.scale, 0, math.inf, "the first edge", closed=False)
         check_noise_share(self.noise_share)
 
     def __str__(self) -> str:
@@ -300,14 +304,15 @@ class ApproximateBounds(PureMechanism):
 
     @property
     def edges(self) -> Floats:
-        """Edges of all bins in ascending order, shape (2·BINS + 1,)."""
-        return np.concatenate([-_POWERS[::-1], [0.0], _POWERS])
+        """Edges of all bins in ascending order, shape (2·bins + 1,)."""
+        positive = self.scale * self.base ** np.arange(self.bins)
+        return np.concatenate([-positive[::-1], [0.0], positive])
 
     @property
     def thresholds(self) -> Floats:
         """Noisy counts that a bin has to reach, for the first attempt and for the later ones, descending."""
         failures = _FIRST * _FACTOR ** np.arange(math.floor(math.log(_MOST / _FIRST, _FACTOR)) + 1)
-        per_bin = -np.expm1(np.log1p(-failures) / (2 * BINS))
+        per_bin = -np.expm1(np.log1p(-failures) / (2 * self.bins))
         return np.asarray(self.contributions / self.epsilon * -np.log(2 * per_bin))
 
     @property
@@ -356,11 +361,11 @@ class ApproximateBounds(PureMechanism):
         return self.noise_share * self.contributions / self.epsilon
 
     def _pairs(self) -> list[tuple[int, int]]:
-        return [(first, last) for first in range(2 * BINS) for last in range(first, 2 * BINS)]
+        return [(first, last) for first in range(2 * self.bins) for last in range(first, 2 * self.bins)]
 
     def _counts(self, dataset: Any) -> Floats:
         """Return the number of rows in each bin, in ascending order of the bins."""
         rows = np.asarray(dataset, dtype=np.float64)
-        place = np.minimum(np.searchsorted(_POWERS, np.abs(rows)), BINS - 1)
-        counts = np.bincount(np.where(rows < 0, BINS - 1 - place, BINS + place), minlength=2 * BINS)
+        place = np.minimum(np.searchsorted(self.edges[-self.bins :], np.abs(rows)), self.bins - 1)
+        counts = np.bincount(np.where(rows < 0, self.bins - 1 - place, self.bins + place), minlength=2 * self.bins)
         return counts.astype(np.float64)

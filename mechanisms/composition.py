@@ -105,6 +105,7 @@ class CompositionOfParts(DrawnWithDistribution):
     """Base of compositions of one mechanism or more, whose outputs stand side by side in a row."""
 
     mechanisms: Sequence[ReferenceMechanism]
+    epsilon = property(lambda t: t.claim.epsilon, doc="Epsilon of the claim, in nats.")
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mechanisms", check_parts(self.mechanisms))
@@ -162,6 +163,7 @@ class AdaptiveComposition(DrawnWithDistribution):
     first: ReferenceMechanism
     then: Callable[[Any], ReferenceMechanism]
     then_claim: Budget
+    epsilon = property(lambda t: t.claim.epsilon, doc="Epsilon of the claim, in nats.")
 
     def __post_init__(self) -> None:
         self.claim  # noqa: B018  # checks that both claims have epsilon and delta

@@ -201,8 +201,36 @@ _MAX_PAIRS: Final = 1_000_000  # takes a query in pure Python seconds to a minut
 _ORDERS: Final = {"l1": 1.0, "l2": 2.0, "linf": math.inf}
 
 
+def utility_sensitivity(
+    utility: Callable[[Any, Any], float],
+    candidates: Sequence[Any],
+    domain: Sequence[Any],
+    max_rows: int,
+    adjacency: Adjacency,
+    *,
+    min_rows: int = 0,
+) -> float:
+    """Return Δu = max_r max_{x~y} |u(x, r) − u(y, r)| over all neighbours with at most `max_rows` rows; exact.
+
+    The utility maps a dataset, a list of rows, and a candidate to a number. The other parameters are those of
+    `query_sensitivity`.
+
+    Source: Dwork & Roth (2014), Section 3.4.
+
+    Examples
+    --------
+    >>> from dpaudit import AddRemove
+    >>> def revenue(bids, price):
+    ...     return price * sum(bid >= price for bid in bids)
+    >>> utility_sensitivity(revenue, candidates=[1, 2, 3], domain=[0, 1, 2, 3, 4], max_rows=3, adjacency=AddRemove())
+    3.0
+    """
+    query = EachCandidate(utility, candidates)
+    return query_sensitivity(query, domain, max_rows, adjacency, norm="linf", min_rows=min_rows)
+
+
 def query_sensitivity(
-    query: Query, domain: Sequence[Any], max_rows: int, adjacency: Adjacency, *, norm: Norm = "l1"
+    query: Query, domain: Sequence[Any], max_rows: int, adjacency: Adjacency, *, norm: Norm = "l1", min_rows: int = 0
 ) -> float:
     """Return the largest ‖query(x) − query(y)‖ over all neighbours with at most `max_rows` rows from the domain; exact.
 
@@ -217,10 +245,13 @@ def query_sensitivity(
         Maps a dataset (a list of rows) to a number or a vector.
     domain : sequence
         The possible rows, at least one.
+    max_rows, min_rows : int
+        Sizes of the datasets, 0 ≤ min_rows ≤ max_rows. Raise `min_rows` for a query that has no answer on few rows, or
+        that changes less on many, such as a mean.
     adjacency : AddRemove, Replace or ZeroOut
     norm : {"l1", "l2", "linf"}
         Norm of the difference: "l1" for Laplace noise, "l2" for Gaussian noise, "linf" for the utilities of a
-        selection (`EachCandidate`).
+        selection (`utility_sensitivity`).
 
     Examples
     --------
@@ -237,24 +268,26 @@ def query_sensitivity(
             adjacency=adjacency,
         )
     check_value("norm", norm, norm in _ORDERS, 'is unknown; use "l1", "l2" or "linf".', OptionError)
-    is_size = isinstance(max_rows, (int, np.integer)) and max_rows >= 0
-    check_value("max_rows", max_rows, is_size, "is not a size of datasets; use 0, 1, ….", OptionError)
+    are_sizes = all(isinstance(n, (int, np.integer)) for n in (min_rows, max_rows)) and 0 <= min_rows <= max_rows
+    why = f"and min_rows={min_rows!r} are not a range of sizes; use whole numbers with 0 <= min_rows <= max_rows."
+    check_value("max_rows", max_rows, are_sizes, why, OptionError)
     nulls = [adjacency.row_like(rows[0])] if isinstance(adjacency, ZeroOut) else []
     if not (is_growth or nulls) and len(rows) == 1:
         raise OptionError(
             "a domain of one row leaves nothing to replace the row by; give two rows or more.", domain=rows
         )
     # Neighbours are a shared core with and without a row, or a core with one of two rows.
-    n_cores = math.comb(len(rows) + max_rows - 1, max_rows - 1) if rows and max_rows else 0  # multisets below max_rows
+    core_sizes = range(min_rows, max_rows) if is_growth else range(max(min_rows, 1) - 1, max_rows)
+    n_cores = sum(math.comb(len(rows) + size - 1, size) for size in core_sizes) if rows else 0
     n_pairs = n_cores * (len(rows) if is_growth or nulls else math.comb(len(rows), 2))
     if not 0 < n_pairs <= _MAX_PAIRS:
         raise OptionError(
-            f"a domain of {len(rows)} and datasets of 0 to {max_rows} rows make {n_pairs:,} pairs of "
+            f"a domain of {len(rows)} and datasets of {min_rows} to {max_rows} rows make {n_pairs:,} pairs of "
             f"neighbours; use sizes that make at least one and at most {_MAX_PAIRS:,}.",
             n_pairs=n_pairs,
         )
     largest = 0.0
-    for core in chain.from_iterable(combinations_with_replacement(rows, size) for size in range(max_rows)):
+    for core in chain.from_iterable(combinations_with_replacement(rows, size) for size in core_sizes):
         other = [[*core]] * is_growth + [[*core, null] for null in nulls]
         answers = _answers(query, [[*core, row] for row in rows] + other)
         for start in answers[-1:] if other else answers:
@@ -281,7 +314,7 @@ def _vector(query: Query, dataset: list[Any]) -> Floats:
     if not np.isfinite(vector).all():
         raise DatasetError(
             f"the query answered {answer!r:.60} on a dataset of length {len(dataset)}, which is not a finite number "
-            "or vector; use a query that answers every dataset.",
+            "or vector; use a query that answers every dataset, or a larger min_rows.",
             n_rows=len(dataset),
         )
     return vector

@@ -100,6 +100,29 @@ class ExponentialMechanism(DrawnByItsDistribution, SelectionMechanism):
         """The distribution of the output, with a relative error of about 1e-15 in every log-probability."""
         return FiniteDistribution.from_log_weights(places_below_leader(self.utilities, dataset, self.scale))
 
+    def loss_parts(self, x: Any, y: Any) -> tuple[Floats, float]:
+        """Return the two terms of the privacy loss: (u(x, r) − u(y, r))/scale for each candidate, and the normaliser's.
+
+        Between neighbours, both terms are within ±ε/2. In the monotone case, candidates' terms are within ±ε, and the
+        normaliser's term, ln Σ exp(u(y, r)/scale) − ln Σ exp(u(x, r)/scale), has the opposite sign.
+
+        Examples
+        --------
+        >>> own, normaliser = ExponentialMechanism(epsilon=1.0).loss_parts([1.0, -1.0, -1.0], [0.0, 0.0, 0.0])
+        >>> own.tolist(), round(normaliser, 3)
+        ([0.5, -0.5, -0.5], 0.047)
+        """
+        scores_x, scores_y = candidate_scores(self.utilities, x), candidate_scores(self.utilities, y)
+        if len(scores_x) != len(scores_y):
+            raise DatasetError(
+                f"x has {len(scores_x)} candidates and y {len(scores_y)}; use the same candidates for every dataset.",
+                x=len(scores_x),
+                y=len(scores_y),
+            )
+        log_x, log_y = (logsumexp(places_below_leader(identity, scores, self.scale)) for scores in (scores_x, scores_y))
+        normaliser = (scores_y.max() - scores_x.max()) / self.scale + log_y - log_x
+        return (scores_x - scores_y) / self.scale, float(normaliser)
+
 
 # The permute-and-flip mechanism.
 

@@ -306,7 +306,7 @@ def exact_text(entry: Entry) -> str:
 
 
 def detectable(result: Checked) -> float | None:
-    """The minimum detectable excess; None for a statement, after a refutation and after a failed health check."""
+    """The minimum detectable excess; None for a statement and after a failed health check."""
     return None if result.claim is None or result.findings else result.min_detectable_excess
 
 
@@ -502,8 +502,7 @@ def cautions(result: Checked) -> tuple[Caution, ...]:
             found += [Caution("idle", f"the scores tell little: {note.removesuffix('.')}") for note in result.notes]
         elif result.bound == 0.0:
             found.append(Caution("idle", "the lower bound is 0, as if the mechanism did not use its data"))
-    excess = result.min_detectable_excess
-    if result.verdict is Verdict.NOT_REFUTED and excess is not None and 0.0 < claimed < excess:
+    if result.verdict is Verdict.NOT_REFUTED and 0.0 < claimed < (excess := result.min_detectable_excess or 0.0):
         told = f"the minimum detectable excess ({number(excess)}) is larger than the claim ({number(claimed)})"
         found.append(Caution("excess", told))
     return tuple(found)

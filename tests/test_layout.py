@@ -12,9 +12,8 @@ import networkx as nx
 
 ROOT = Path(__file__).resolve().parent.parent
 FEWEST_LINES, MOST_LINES = 150, 900
-SHORT_FILES, PARTS, CONSTANTS, UNEXPLAINED = 34, 8, 506, 39
-"""Files below the fewest lines, modules that belong into their importers, numeric constants of `audit`, and those of
-them without a comment. Each number may only fall."""
+SHORT_FILES, CONSTANTS = 34, 446
+"""Files below the fewest lines, and numeric constants of `audit`. Each number may only fall."""
 PACKAGES = ["audit", "mechanisms", "reports", "experiments"]
 SUBPACKAGES = [
     "audit.printing", "audit.errors", "audit.clock", "audit.extras", "audit.files", "audit.options",
@@ -22,7 +21,7 @@ SUBPACKAGES = [
     "audit.progress", "audit.claims", "audit.events", "audit.datasets", "audit.inference", "audit.guesses",
     "audit.power", "audit.portfolio", "audit.sampling", "audit.health", "audit.results", "audit.records",
     "audit.store", "audit.replay", "audit.exact", "audit.procedures", "audit.canaries", "audit.search",
-    "audit.sensitivity", "audit.distribution_checks", "audit.training", "audit.accounting",
+    "audit.sensitivity", "audit.distribution_checks", "audit.training", "audit.accounting", "audit.sentences",
     "mechanisms.noise_samplers", "mechanisms.queries", "mechanisms.distributions",
     "mechanisms.noise", "mechanisms.selection", "mechanisms.local", "mechanisms.composition",
     "mechanisms.aggregates", "mechanisms.synthetic", "mechanisms.faulty.flaw", "mechanisms.faulty.calibration",
@@ -181,7 +180,7 @@ def parts(sources: dict[tuple[str, ...], str], imports: dict[tuple[str, ...], se
     """The modules with a single importer, which lies in their folder and could hold them.
 
     A module stays apart if both together were longer than a file, if it is imported late, or if the first line of its
-    docstring says that it is "apart, " and why.
+    docstring says why it is "kept apart".
     """
     importers: dict[tuple[str, ...], set[tuple[str, ...]]] = {}
     for module, names in imports.items():
@@ -190,7 +189,7 @@ def parts(sources: dict[tuple[str, ...], str], imports: dict[tuple[str, ...], se
     found = []
     for module, source in sources.items():
         importer, *others = importers.get(module, {()})
-        is_apart = importer[:-1] != module[:-1] or ", apart, " in source.partition("\n")[0]
+        is_apart = importer[:-1] != module[:-1] or ", kept apart because " in source.partition("\n")[0]
         if others or importer not in sources or is_apart:
             continue
         at_once = [node for node in ast.parse(sources[importer]).body if isinstance(node, ast.ImportFrom)]
@@ -203,8 +202,7 @@ def parts(sources: dict[tuple[str, ...], str], imports: dict[tuple[str, ...], se
 
 def test_a_module_with_one_importer_is_a_part_of_it():
     texts = {module: path.read_text(encoding="utf-8") for module, path in MODULES.items() if path.stem != "__init__"}
-    found = parts(texts, names_of_modules())
-    assert len(found) <= PARTS, found
+    assert parts(texts, names_of_modules()) == []
 
 
 def constants(source: str) -> dict[str, bool]:
@@ -232,13 +230,12 @@ def constants(source: str) -> dict[str, bool]:
 def test_numbers_in_the_library_have_a_reason():
     found = {path: constants(path.read_text(encoding="utf-8")) for path in FILES if path.is_relative_to(ROOT / "audit")}
     assert sum(map(len, found.values())) <= CONSTANTS
-    bare = [
+    assert [
         f"{path.stem}.{name}"
         for path, names in found.items()
         for name, is_explained in names.items()
         if not is_explained
-    ]
-    assert len(bare) <= UNEXPLAINED, bare
+    ] == []
 
 
 def listed_in_the_guide(heading: str) -> list[str]:

@@ -147,7 +147,9 @@ def test_the_metadata_of_the_wheel(built):
     assert wheel.read(f"{folder}/licenses/LICENSE") == (ROOT / "LICENSE").read_bytes()
     assert read["Author"] == "the dpaudit authors"
     needed = {re.split(r"[<>=;]", line)[0] for line in read.get_all("Requires-Dist") if "extra ==" not in line}
-    assert needed == {"numpy", "scipy", "statsmodels", "joblib", "scikit-learn", "cloudpickle", "threadpoolctl"}
+    assert needed == {
+        "numpy", "scipy", "statsmodels", "joblib", "scikit-learn", "threadpoolctl", "cloudpickle", "cattrs"
+    }  # fmt: skip
     pythons = re.findall(r"Python :: (3\.\d+)", "".join(read.get_all("Classifier")))
     assert f">={pythons[0]}" == read["Requires-Python"]
     text = str(read.get_payload())

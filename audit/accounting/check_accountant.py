@@ -8,7 +8,6 @@ from __future__ import annotations
 import enum
 import itertools
 import math
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -18,9 +17,10 @@ from ..claims.claim import ApproxDP, PureDP
 from ..clock import now
 from ..errors import OptionError
 from ..exact.exact_result import Interval
-from ..printing import counted, one_line
+from ..printing import least_beside, one_line
 from ..results.result import Result
-from ..results.verdict import ExactVerdict, least_beside
+from ..results.verdict import ExactVerdict
+from ..sampling.object_identity import versions
 from .privacy_loss import RELATIONS, Case, Gaussian, Laplace, Mechanism, true_delta, true_epsilon
 
 
@@ -109,7 +109,7 @@ class AccountantRow:
         return f"{self.where}: {found}{claimed and f', claimed {claimed}'}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class AccountantResult(Result):
     """What a check of an accountant found, a row for each case.
 
@@ -126,17 +126,6 @@ class AccountantResult(Result):
     _limit_fields: ClassVar = ("worst.true.lower", "worst.true.upper")
     accountant: str
     rows: tuple[AccountantRow, ...]
-
-    @property
-    def claimed(self) -> str:
-        """The claim for the worst case, if the accountant made one, and the case."""
-        claimed = self.worst.found[1]
-        return f"{claimed and f'{self.worst.parameter} {claimed} for '}{self.worst.where}"
-
-    @property
-    def measured(self) -> str:
-        """The truth for the worst case."""
-        return self.worst.found[0]
 
     def those(self, outcome: Outcome) -> tuple[AccountantRow, ...]:
         """Return the rows with an outcome."""
@@ -164,45 +153,14 @@ class AccountantResult(Result):
         return tuple(_not_monotone(self.rows))
 
     @property
-    def sentence(self) -> str:
-        """The verdict in a sentence, with the worst row."""
-        made, small = len(self.rows) - len(self.those(Outcome.REFUSED)), len(self.those(Outcome.TOO_SMALL))
-        match self.verdict:
-            case ExactVerdict.REFUTED:
-                are = "is" if small == 1 else "are"
-                return f"REFUTED  {self.accountant}: {small} of {made} claims {are} too small (certain); {self.worst}"
-            case ExactVerdict.VERIFIED:
-                held = f"{counted(made, 'claim')} hold{'s' * (made == 1)}"
-                return f"VERIFIED  {self.accountant}: {held}, at most {_percent(self._above)} above the truth"
-        if not made:
-            return f"UNDETERMINED  {self.accountant}: it refused all of {counted(len(self.rows), 'case')}"
-        return f"UNDETERMINED  {self.accountant}: {len(self.those(Outcome.UNDECIDED))} of {made} claims; {self.worst}"
-
-    @property
-    def _above(self) -> float:
+    def largest_error_above(self) -> float:
+        """The largest error of a claim above the truth; NaN if none is."""
         return max((row.error for row in self.rows if row.error >= 0.0), default=math.nan)
 
     @property
-    def _below(self) -> float:
+    def largest_error_below(self) -> float:
+        """The largest error of a claim below the truth; 0 if none is."""
         return -min((row.error for row in self.rows if row.error < 0.0), default=0.0)
-
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        """The largest errors, what was refused, claims in the wrong order, and what to do."""
-        lines = []
-        if self.verdict is ExactVerdict.REFUTED:
-            lines.append(f"largest errors: {_percent(self._below)} below the truth, {_percent(self._above)} above")
-        if undecided := self.those(Outcome.UNDECIDED):
-            lines.append(f"undecided: {counted(len(undecided), 'claim')} between the limits or not a number")
-        refused = {row.refused.partition(":")[0]: row.refused for row in self.those(Outcome.REFUSED)}
-        kinds = Counter(row.refused.partition(":")[0] for row in self.those(Outcome.REFUSED))
-        lines += [f"refused: {counted(count, 'case')}, such as {refused[kind]}" for kind, count in kinds.items()]
-        lines += [f"not monotone: {each}" for each in self.not_monotone[:3]]
-        if self.verdict is ExactVerdict.REFUTED:
-            lines.append(
-                "next: print(result.table()) has all cases; dpaudit.accountants.true_epsilon(case) has the limits"
-            )
-        return tuple(lines)
 
     def table(self) -> str:
         """Return the rows as text, a line each: outcome, error, and the case with claim and truth."""
@@ -214,13 +172,9 @@ class AccountantResult(Result):
 
     def to_dict(self) -> dict[str, Any]:
         counts = {f"n_{outcome.name.lower()}": len(self.those(outcome)) for outcome in Outcome}
-        errors = {"largest_error_below": self._below, "largest_error_above": self._above}
+        errors = {"largest_error_below": self.largest_error_below, "largest_error_above": self.largest_error_above}
         seconds = sum(row.seconds for row in self.rows)
         return {**Result.to_dict(self), "accountant": self.accountant, **counts, **errors, "seconds": seconds}
-
-
-def _percent(error: float) -> str:
-    return "nothing" if math.isnan(error) else "infinitely" if math.isinf(error) else f"{100 * error:.3g}%"
 
 
 _DIRECTIONS: Final = (("noise multiplier", -1), ("sampling rate", 1), ("steps", 1), ("delta", -1))
@@ -360,7 +314,8 @@ def check_accountant(
         if delta is not None and math.isfinite(true.upper):
             at, limits = true.upper, true_delta(case, true.upper, tolerance=0.1 * tolerance)
             rows.append(_row(case, "delta", at, limits, tolerance, partial(delta, case, at)))
-    return AccountantResult(accountant=name or getattr(epsilon, "__name__", str(epsilon)), rows=tuple(rows))
+    who = name or getattr(epsilon, "__name__", str(epsilon))
+    return AccountantResult(accountant=who, rows=tuple(rows), versions=versions())
 
 
 def _row(

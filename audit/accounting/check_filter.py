@@ -17,10 +17,11 @@ from ..claims.claim import ApproxDP, check_number
 from ..errors import MechanismError, OptionError
 from ..exact.exact_result import Interval
 from ..options import checked_seed
-from ..printing import counted, one_line, shorten
+from ..printing import one_line, shorten
 from ..random_streams import Stream, sequence_of
 from ..results.result import Result
-from ..results.verdict import Verdict, least_beside
+from ..results.verdict import Verdict
+from ..sampling.object_identity import versions
 from .privacy_loss import Case, Mechanism, true_epsilon
 
 
@@ -74,7 +75,7 @@ class Violation(NamedTuple):
     true: Interval
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class FilterResult(Result):
     """What the adversary found.
 
@@ -107,33 +108,6 @@ class FilterResult(Result):
         if self.violation is not None:
             return Verdict.REFUTED
         return Verdict.NOT_REFUTED if self.accepted else Verdict.INCONCLUSIVE
-
-    @property
-    def sentence(self) -> str:
-        """The verdict in a sentence."""
-        tried = (
-            f"{counted(self.sequences, 'sequence')}, {self.accepted:,} of {counted(self.requests, 'request')} accepted"
-        )
-        if self.violation is None:
-            stated = "the odometer" if self.budget is None else f"the budget {self.budget}"
-            what = "accepted nothing" if not self.accepted else f"{stated} was never exceeded"
-            return f"{self.verdict.value.upper()}  {self.filter}: {what} ({tried})"
-        violation = self.violation
-        low, (epsilon, delta) = violation.true.lower, violation.stated
-        says = "the budget is" if violation.is_budget else "reported"
-        cost = f"epsilon {' '.join(least_beside(low, epsilon)[:2])}" if math.isfinite(low) else "more than any epsilon"
-        taken = counted(len(violation.accepted), "accepted request")
-        return f"REFUTED  {self.filter}: {taken} cost {cost} at delta {delta:.6g}, {says} {epsilon:.6g} (certain)"
-
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        """The sequence of the violation, and notes."""
-        lines = []
-        if self.violation is not None:
-            taken = Counter((str(asked), who) for asked, who in self.violation.requests)
-            shown = [f"{count} x {asked}{f' by child {who}' if who else ''}" for (asked, who), count in taken.items()]
-            lines.append(f"requests: {', '.join(shown[:8])}{f' and {len(shown) - 8} more' if len(shown) > 8 else ''}")
-        return (*lines, *self._noted)
 
     @property
     def _limits(self) -> tuple[float, float]:
@@ -238,6 +212,7 @@ def check_filter(
         requests=driver.asked,
         accepted=driver.accepted,
         notes=tuple(sorted(driver.notes))[:3],
+        versions=versions(),
         seed=seed,
     )
 

@@ -33,7 +33,7 @@ from ..guesses.canary_guesses import (
 )
 from ..guesses.guess_bets import bets_tail, largest_refuted
 from ..inference.binomial_tails import Array
-from ..inference.event_test import check_test_alpha
+from ..inference.event_test import NEARNESS, check_test_alpha
 from ..known_options import with_known_options
 from ..options import is_whole
 from ..printing import shorten
@@ -92,7 +92,6 @@ def _on_grid(reverse: Claim, lowest: float, highest: float) -> Callable[[float],
 
 
 _LEVELS = np.concatenate([np.linspace(0.0, 8.0, 49), np.linspace(8.5, 40.0, 64)])  # ε of lines above a curve
-_PRECISION = 1e-7  # of a p-value, relative
 _BELOW = 24  # privacy parameters below the claim that are tried for a bound
 _LEAST_TAIL = 1e-12  # p-values are not computed below
 
@@ -184,7 +183,7 @@ def _recursion_tail(test: CanaryTest, claim: Claim, guesses: CanaryGuesses) -> f
     low, high = math.log(_LEAST_TAIL), 0.0  # possible at low, impossible at high
     if not is_impossible(1.0 - 1e-12, right, test.guesses, guesses.canaries, inverse):
         return 1.0
-    while high - low > _PRECISION:
+    while high - low > NEARNESS:
         middle = 0.5 * (low + high)
         if is_impossible(math.exp(middle), right, test.guesses, guesses.canaries, inverse):
             high = middle

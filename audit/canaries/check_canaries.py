@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -18,8 +19,10 @@ from ..claims.claim import Claim, claim_at
 from ..clock import now
 from ..datasets.adjacency import AddRemove, Adjacency, Replace, ZeroOut
 from ..errors import OptionError
+from ..floating_point_errors import with_own_arithmetic
 from ..guesses.canary_guesses import FEWEST, CanaryGuesses, Guess
 from ..guesses.guess_bets import guess_numbers
+from ..health.findings import ANY_FALSE_ALARM
 from ..inference.binomial_tails import Array
 from ..inference.event_test import check_test_alpha
 from ..known_options import with_known_options
@@ -42,8 +45,6 @@ from .plan_canaries import (
 Flags: TypeAlias = npt.NDArray[np.bool_]
 Inclusion = Literal["independent", "fixed"]
 
-COINS_FALSE_ALARM = 1e-6
-"""Probability that independent inclusion bits are refused because too many or too few canaries are in."""
 REPLACED = "an add-remove claim of ε or μ implies one of 2ε or 2μ for replaced rows"
 _COMPARED = 1_000  # runs whose inclusion bits are compared with each other
 _SAME = 0.01  # probability below which two runs with the same canaries are refused
@@ -115,7 +116,7 @@ def _check_apart(flags: Array, kind: str) -> None:
     rare = 2.0 * np.minimum(bdtr(alike, canaries, chance), bdtrc(alike - 1.0, canaries, chance))
     first, second = np.triu_indices(runs, 1)
     same = (alike == canaries) & (chance**canaries * len(first) < _SAME)
-    dependent = same[first, second] | (rare[first, second] * len(first) < COINS_FALSE_ALARM)
+    dependent = same[first, second] | (rare[first, second] * len(first) < ANY_FALSE_ALARM)
     if dependent.any():
         pair = int(np.argmax(dependent))
         one, other = int(first[pair]), int(second[pair])
@@ -164,7 +165,7 @@ def check_inclusion(included: Flags, probability: float, inclusion: Inclusion | 
             included=count,
         )
     tail = min(float(bdtr(count, canaries, probability)), float(bdtrc(count - 1, canaries, probability)))
-    if 2.0 * tail < COINS_FALSE_ALARM:
+    if 2.0 * tail < ANY_FALSE_ALARM:
         raise OptionError(
             f"{count:,} of {canaries:,} canaries are in, which independent inclusion bits of probability "
             f"{probability:g} give with probability {2.0 * tail:.1g}; pass the probability with which canaries were "
@@ -222,7 +223,7 @@ def right_from_both_ends(draws: CanaryDraws, rng: np.random.Generator) -> Flags:
     return np.asarray(right[_ranked(-np.abs(scores - middle), rng)], dtype=np.bool_)
 
 
-_POWER = 0.95
+_POWER = 0.95  # of the printed smallest detectable excess, as in every audit
 _CHANCE = 1e-3  # probability of a note about signs where the scores show nothing
 
 
@@ -365,7 +366,7 @@ def check_canaries(
     answers = {"both": canaries, "in": within, "out": canaries - within}
     deciding_test, bound = max(tests, key=lambda test: (bounds[test], -pvalues[test])), max(bounds.values())
     max_attainable_bound = highest_bound(counted, answers[answer], tests, claim)
-    excess = None if bound > claim.parameter else smallest_excess(tests, claim, counted, _POWER)
+    excess: Any = with_own_arithmetic(partial(smallest_excess, tests, claim, counted, _POWER))  # on demand
     result = CanaryResult(
         mechanism=name,
         claim=claim,

@@ -25,8 +25,10 @@ from .canary_tests import guess_limits, has_lines, refuted_parameter, refutes
 
 METHODS = ("auto", "betting", "counts", "steinke", "f-dp")
 
-_RATIO, _FEWEST = 4, 12  # of numbers of guesses that are tested one by one or tried for bets, and the least of them
-_SMALL_SLIP = 0.05  # share of alpha that bets may lose to δ without other tests beside them
+# Ratio of the numbers of guesses that are tested one by one or tried for bets, and the share of alpha that bets may
+# lose to δ without other tests beside them: docs/decisions/0020-one-training-run.md. Twelve guesses, the least number,
+# are all correct with probability .023 at ε = 1; eight are with .08, so they would hardly refute the claim.
+_RATIO, _SMALL_SLIP, _FEWEST = 4, 0.05, 12
 _ROUNDING = 1e-6  # of a number of guesses
 _PRECISION, _LEAST = 1e-3, 1e-9  # of the excess, and of the parameter
 

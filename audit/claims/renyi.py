@@ -31,7 +31,8 @@ Bools: TypeAlias = npt.NDArray[np.bool_]
 LARGEST = 1e5
 """Largest divergence; from about 1,500 on, the allowed p is as near 1 as a double can tell."""
 
-_WIDTH = 1e-12  # accuracy of solved log-odds; the upper end is returned
+WIDTH = 1e-12
+"""Accuracy of solved log-odds, of which the upper end is returned: some thousand times the last digit of a double."""
 _ROUNDING = 16 * np.finfo(float).eps  # slack on sums and log-odds, so that rounding can only enlarge p
 _NEWTON_STEPS = 20  # at most: bisection does better where rounding hides the slope
 _LOG_ORDERS = np.linspace(3e-5**0.5, 13.8**0.5, 21) ** 2  # first grid of ln(order), from 1.00003 to 10⁶
@@ -175,7 +176,7 @@ class Coins:
         mirror = np.minimum(self.log_q_rest / share - divergence, -1e-300)
         capped = np.where(cap < 0.0, below - np.log(-np.expm1(below)), np.inf)
         found: Array = np.maximum(np.minimum(capped, np.log(-np.expm1(mirror)) - mirror), self.logit)
-        return found + _WIDTH * (1.0 + np.abs(found))
+        return found + WIDTH * (1.0 + np.abs(found))
 
     def _near(self, rho: Array) -> Array:
         """Approximate the log-odds with D_a = ρa for coins near each other, where D_a is about a q (1 − q) Δ² / 2."""
@@ -216,7 +217,7 @@ def _solve(function: Callable[[Array], tuple[Array, Array]], low: Array, high: A
         value, slope = function(at)
         is_above, size, least = value > 0.0, np.abs(value), np.abs(best_value)
         low, high = np.where(is_above, low, at), np.where(is_above, at, high)
-        width = _WIDTH * (1.0 + np.minimum(np.abs(low), np.abs(high)))
+        width = WIDTH * (1.0 + np.minimum(np.abs(low), np.abs(high)))
         if np.all(high - low <= width):
             break
         is_best = size < least

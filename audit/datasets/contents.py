@@ -36,7 +36,7 @@ from .rows import PLAIN
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
-_DEEPEST = 60  # levels of nested objects that are read
+_DEEPEST = 60  # levels of nested objects that are read, far below Python's limit of recursion
 _IDENTITY: Any = object.__eq__
 _LEAVES = (complex, Decimal, Fraction, date, time, timedelta)  # equal ones may show other digits, zeros or time zones
 _WITH_A_VALUE = (int, float, str, bytes)  # plus any attributes

@@ -31,7 +31,7 @@ from .rows import (
 )
 
 _FILE: Final = re.compile(r"\.(csv|tsv|txt|json|jsonl|parquet|feather|pkl|npy|npz|xlsx?)(\.gz)?$", re.IGNORECASE)
-_LOOKED_AT = 100  # values that are read
+_LOOKED_AT = 100  # values that are read, so that a description of any dataset takes no time
 _MOST_ROWS = 60  # of a data frame, as pandas prints
 
 

@@ -47,7 +47,7 @@ from .noise_distributions import (
     least,
 )
 
-_PLACES = 41
+_PLACES = 41  # quantiles in the figure, the median among them; no test depends on their number
 _OUTERMOST = math.log(199)  # logit of the last level: quantiles from .5% to 99.5%
 
 

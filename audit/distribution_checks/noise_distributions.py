@@ -36,7 +36,7 @@ from scipy.special import (
 
 from ..claims.claim import Array
 from ..errors import OptionError
-from ..inference.binomial_tails import limits
+from ..inference.binomial_tails import BEYOND, FAR, ROUNDING, limits, row_slices
 from ..options import as_number
 from ..printing import shorten
 
@@ -44,9 +44,6 @@ Interval: TypeAlias = tuple[float, float, float]  # an estimate, and the lower a
 GRID = 2.0**-30  # step of the grid to which outputs may be rounded, as a fraction of the scale
 _RADEMACHER = 1 / (4 * float(ndtr(-math.sqrt(2))))  # 3.178
 _MEAN_GUMBEL_SIZE = float(np.euler_gamma + 2 * exp1(1.0))
-_WIDE = 1e-9  # amount by which the ends of a searched interval are moved outward
-# standard deviations of a binomial distribution that are summed, plus 40 counts: the omitted probability is < 1e-18
-_REACH = 9.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,7 +340,7 @@ class GeometricNoise(NoiseDistribution):
                 near, far, step = far, far + step, 2 * step
             while beyond(near) < 0:  # only if the total is 0
                 near -= math.log(2)
-            return math.exp(float(brentq(beyond, near, far, xtol=_WIDE)) - side * 2 * _WIDE)
+            return math.exp(float(brentq(beyond, near, far, xtol=ROUNDING)) - side * 2 * ROUNDING)
 
         return middle, end(1, 0.1) if total else 0.0, end(-1, 10.0)
 
@@ -413,7 +410,7 @@ def _size_tail(total: float, n: int, scale: float, side: int) -> float:
     """Return Pr[Σ|K| ≥ total] (side 1) or Pr[Σ|K| ≤ total] (side −1) for n two-sided geometric variables."""
     q, rest = math.exp(-1 / scale), -math.expm1(-1 / scale)
     share = 2 * q / (1 + q)  # probability of a value other than 0
-    away = _REACH * math.sqrt(n * share * (rest / (1 + q))) + 40
+    away = FAR * math.sqrt(n * share * (rest / (1 + q))) + BEYOND
     number = np.arange(max(math.floor(n * share - away), 0), min(math.ceil(n * share + away), n) + 1.0)
     least = total if side == 1 else total + 1
     # Each of j values other than 0 is at least 1, and the rest of their sum is at least r with probability I_q(r, j).
@@ -438,9 +435,8 @@ _INTERVALS = 40  # intervals of the formula: at its smallest argument the last o
 _SURELY_SMALL = 0.05  # an Anderson-Darling statistic that is exceeded with probability 1 − 1e-10
 LEAST_SIMULATED = 1e-4  # the smallest alpha for which a threshold is simulated
 _SIMULATED_BEYOND = 100  # samples beyond the exact quantile: the safe rank is 57, a radius for 40 cells 2% too large
-_AT_A_TIME = 4096  # samples drawn in one batch
 _UNLUCKY = 1e-6  # probability that the simulated radius is too small
-_LEAST_LOG = -745.0  # logarithm of the smallest double; this floor only makes a distance smaller
+_LEAST_LOG = float(np.log(np.nextafter(0.0, 1.0)))  # of the smallest double; this floor only makes a distance smaller
 
 
 def ks_distance(values: Array, cdf: Callable[[Array], Array], cdf_below: Callable[[Array], Array]) -> float:
@@ -530,8 +526,8 @@ def chi_square_radius(n: int, chances: tuple[float, ...], *, alpha: float) -> fl
     """
     samples, expected, rng = math.ceil(_SIMULATED_BEYOND / alpha), np.array(chances), np.random.default_rng(0)
     batches = []
-    for size in [_AT_A_TIME] * (samples // _AT_A_TIME) + [samples % _AT_A_TIME]:
-        shares = rng.multinomial(n, expected / expected.sum(), size=size) / n
+    for some in row_slices(samples, len(chances)):
+        shares = rng.multinomial(n, expected / expected.sum(), size=len(range(samples)[some])) / n
         batches.append(np.sqrt(((shares - expected) ** 2 / expected).sum(axis=1)))
     rank = safe_rank(samples, alpha)
     farthest = np.partition(np.concatenate(batches), -rank)[-rank]

@@ -75,11 +75,11 @@ Matrix = npt.NDArray[np.float64]
 ALONG_ROWS = 10_000
 """Number of columns above which a loop over columns takes longer than the arithmetic of a block."""
 
-_NAMED = 6  # columns of a parity that its name spells out
+_NAMED = 6  # columns of a parity that its name spells out, in a line
 LISTED = 3
 """Columns that the name of a score or statistic of several lists."""
 
-_ALL_PAIRS = 10  # most columns of which all pairs are compared
+_ALL_PAIRS = 10  # most columns of which all pairs are compared, 45 of them; of more, neighbours only
 
 
 _LEFT_OUT: ContextVar[dict[str, str] | None] = ContextVar("left_out", default=None)

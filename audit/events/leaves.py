@@ -33,7 +33,8 @@ number that doubles do not hold."""
 _NOTHING = object()
 _MOST_PATHS = 1_024  # most paths of numbers, and of other leaves, with a column, the most frequent ones
 MOST_CODES = 256  # most leaves at one path, and most forms, with their own code
-LEARNED = 20_000  # outputs on each side from which paths and codes are learned
+LEARNED = 20_000
+"""Outputs on each side from which paths and codes are learned, or thousands of candidates are compared."""
 _EXAMPLES = 2  # of values that are not numbers
 
 

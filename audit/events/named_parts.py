@@ -352,7 +352,7 @@ def in_one_type(columns: list[Array]) -> np.dtype[Any] | None:
 
 _SIMPLE = frozenset({float, int, bool, str, bytes, type(None), list, np.float64})
 _WRITTEN = frozenset({Mark.CLASS, Mark.ORDER})  # keys of what two versions may write in other ways
-_LONGEST = 40  # characters of the name of a column
+_LONGEST = 40  # characters of the name of a column, so that an event of two fits into a line
 
 Entries = list[tuple[Any, Any]]
 """The parts of an output, each with its key."""

@@ -38,7 +38,7 @@ from .plain_outputs import is_real as is_real
 Outputs: TypeAlias = npt.NDArray[Any]
 """The outputs of one block: shape (runs,) numeric or of objects, or (runs, n_coords) numeric."""
 
-_LONGEST_NAMES = 60  # characters of the names of all columns in front of an outcome
+_LONGEST_NAMES = 60  # characters of the names of all columns in front of an outcome, half of a line
 
 
 @dataclass(frozen=True, slots=True)

@@ -231,7 +231,7 @@ _CONVERT: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
     (numbers.Real | Decimal, _number),
 )
 
-_DEEPEST = 20  # levels of nested records
+DEEPEST = 20  # levels of nested records whose parts are told apart
 _MOST_NESTED = 100  # levels of nested outputs
 PLAIN = frozenset({float, int, bool, str, type(None)})
 """Types of outputs that never change and compare by value."""
@@ -404,7 +404,7 @@ def _form_of_one(output: Any) -> Form | None:
 
 def _structure(value: Any, name: str, names: list[str], depth: int) -> Any:
     """Return the structure of an output, and append the names of its leaves in their order."""
-    if depth > _DEEPEST:
+    if depth > DEEPEST:
         raise RecursionError
     if type(value) is Part:
         return _structure(value.value, joined(name, value.name), names, depth + 1)
@@ -480,7 +480,7 @@ def _holds_numbers(value: Any, depth: int) -> bool:
     if not is_dictionary(value):
         array = _plain_array(value)
         return is_real(array) or is_array(array)
-    return depth <= _DEEPEST and all(_holds_numbers(part, depth + 1) for _, part in entries_of(value) or [])
+    return depth <= DEEPEST and all(_holds_numbers(part, depth + 1) for _, part in entries_of(value) or [])
 
 
 def _plain_array(value: Any) -> Any:

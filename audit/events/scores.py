@@ -191,11 +191,9 @@ class Projection(Score):
 # ----------
 # Mironov (2012), On significance of the least significant bits for differential privacy.
 
-MANY_DECIMALS = 10
-"""The number of decimals that `Decimals` gives to numbers with more than it counts."""
-
-MOST_ZEROS = 10
-"""The number of zeros at the end that `TrailingZeros` gives to 0 and to numbers with more."""
+MOST_DIGITS = 10
+"""The number of decimals that `Decimals` gives to numbers with more, and of zeros at the end that `TrailingZeros` gives
+to 0 and to numbers with more."""
 
 _ZERO_EXPONENT = 1024  # lowest bit assigned to 0, above that of every other double
 _LEGIBLE, _NEAR = 1e9, 2e-14  # most units of the last decimal in a number, and the relative error of a decimal number
@@ -277,9 +275,9 @@ class Decimals(OfScore):
 
     def of_values(self, values: Array) -> Array:
         numbers = values.astype(np.float64)
-        found = np.where(np.isfinite(numbers), MANY_DECIMALS, np.nan)
+        found = np.where(np.isfinite(numbers), MOST_DIGITS, np.nan)
         left = np.flatnonzero(np.abs(numbers) < _LEGIBLE)
-        for decimals in range(MANY_DECIMALS):
+        for decimals in range(MOST_DIGITS):
             number = numbers[left]
             size = np.abs(number)
             has = np.abs(np.round(number, decimals) - number) <= _NEAR * np.maximum(size, 1.0)
@@ -309,7 +307,7 @@ class TrailingZeros(OfScore):
     def of_values(self, values: Array) -> Array:
         found = np.full(len(values), np.nan)
         left = np.flatnonzero(np.isfinite(values) & (values == np.rint(values)))
-        for zeros in range(MOST_ZEROS + 1):
+        for zeros in range(MOST_DIGITS + 1):
             found[left] = zeros
             left = left[np.mod(values[left], 10.0 ** (zeros + 1)) == 0.0]
         return found

@@ -29,7 +29,7 @@ _WORD = re.compile(r"\b\w+\b")
 _NUMBERS, _CHARACTERS, _SHORT, _ENDS, _WORDS = 12, 8, 64, 2, 32  # columns of a kind; short texts have all characters
 _MOST_COLUMNS = 200  # of several texts together, or one of each
 _RANKS: dict[Part, int] = {"number": 0, "template": 1, "word": 2, "length": 3, "last digits": 4}
-_MANY, _HARDLY = 256, 0.5  # different texts, or their share, at a path where a table of texts is too sparse
+_HARDLY = 0.5  # share of different texts at a path where a table of texts is too sparse
 _LEAST = 3  # texts with a word, a start, an end or a template that is not rare
 _CLIPPED, _LONGEST = 1_000, 500  # characters at each end of a text that are read, and in a template
 
@@ -177,7 +177,7 @@ def learn_texts(x: Outputs, y: Outputs) -> TextColumns | None:
     each = []
     for path in sorted(times, key=lambda path: -times[path]):
         texts = [side.get(path, []) for side in sides]
-        if not any(len(set(side)) > min(_MANY, max(_HARDLY * len(side), 1)) for side in texts):
+        if not any(len(set(side)) > min(MOST_CODES, max(_HARDLY * len(side), 1)) for side in texts):
             continue
         if any(len(text) > 2 * _CLIPPED for side in texts for text in side):
             limits.add(f"{_CLIPPED:,} characters at each end")

@@ -1,4 +1,4 @@
-"""The Markov chain of a mechanism's states at its draws, apart, as its proof and its tests know nothing of claims.
+"""The Markov chain of a mechanism's states at its draws, kept apart because its proof and tests know no claims.
 
 It is explored by executing the code, and solved with bounded error. A state is the digest of all that can influence the
 rest of the execution. States without one are merged with none.

@@ -25,7 +25,8 @@ from ..floating_point_errors import own_arithmetic
 from ..options import DEFAULTS, EXACT_OPTIONS, Budget, Options, Progress
 from ..progress import Meter, told
 from ..replay.tape import Place
-from ..results.stated import pair_of, stated
+from ..results.claim_pair_and_alpha import pair_of, stated
+from ..sampling.object_identity import versions
 from ..sampling.output_hashes import digest
 from ..sampling.sampler import OutputPart, Sampler, as_sampler, pick_from_block, pick_from_run, picked
 from ..settings import setting
@@ -35,10 +36,7 @@ from .fingerprint import World, is_stateless
 from .sources import ForkingGenerator, Source, StandIns, active, is_executing, is_tool
 from .uniform import LIMITS, Lazy, Refusal
 
-_UNKNOWN: Final = ExactDistribution(
-    probabilities={}, remainder=1.0, error=0.0, n_states=0, n_executions=0, n_draws=0.0, seconds=0.0,
-    ended_by=INTERRUPTED,
-)  # fmt: skip
+_UNKNOWN: Final = ExactDistribution.unknown(INTERRUPTED)
 _WAY_ON: Final = "the same call begins anew; a Budget with fewer seconds ends it sooner"
 
 
@@ -147,7 +145,7 @@ def audit_pairs(mechanism: Any, pairs: Iterable[tuple[Any, Any]], options: Optio
             nothing.add(_why_nothing(on_x, on_y))
             one = ExactResult(
                 mechanism=sampler.name, claim=claim, claim_source=said.source, pair=pair, x=x, y=y, on_x=on_x,
-                on_y=on_y, excess=excess_of(claim, on_x, on_y), tolerance=budget.tolerance,
+                on_y=on_y, excess=excess_of(claim, on_x, on_y), tolerance=budget.tolerance, versions=versions(),
             )  # fmt: skip
             worst = one if worst is None else worst.with_another(one)
         if worst is None:

@@ -1,4 +1,4 @@
-"""The results of exact audits, apart, as files of results are read without the engine.
+"""The results of exact audits, kept apart because files of results are read without the engine.
 
 Proof: docs/proofs/exact.md
 """
@@ -11,17 +11,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Context, Decimal
 from fractions import Fraction
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import Any, ClassVar, Final, Literal, NamedTuple
 
 import numpy as np
 
 from ..claims.claim import ApproxDP, Claim, PureDP
 from ..claims.privacy_profile import PrivacyProfile
-from ..events.outputs import Raised
 from ..options import Budget
-from ..printing import counted, rounded_down, rounded_up, shorten
+from ..printing import counted, rounded_up, shorten
 from ..records.suite import ExactRow, ExactTable
-from ..results.audit_result import Pair
+from ..results.claim_pair_and_alpha import Pair
 from ..results.result import Result
 from ..results.verdict import ExactVerdict
 from .uniform import LIMITS
@@ -64,15 +63,23 @@ class ExactDistribution:
         How often a state could not be read and was merged with none, by reason.
     """
 
-    probabilities: Mapping[Any, Fraction] = field(repr=False)
+    probabilities: Mapping[Any, Fraction] = field(repr=False, hash=False)
     remainder: float
     error: float
     n_states: int
     n_executions: int
     n_draws: float
-    seconds: float
+    seconds: float = field(compare=False)
     ended_by: str = ""
-    not_merged: Mapping[str, int] = field(default_factory=dict, repr=False)
+    not_merged: Mapping[str, int] = field(default_factory=dict, repr=False, hash=False)
+
+    @classmethod
+    def unknown(cls, reason: str) -> ExactDistribution:
+        """Return the distribution of code that was never executed."""
+        return cls(
+            probabilities={}, remainder=1.0, error=0.0, n_states=0, n_executions=0, n_draws=0.0, seconds=0.0,
+            ended_by=reason,
+        )  # fmt: skip
 
     @property
     def headline(self) -> str:
@@ -86,7 +93,7 @@ class ExactDistribution:
         return "\n".join([*lines, *more, f"remainder  {rounded_up(self.remainder, 3):.3g}"])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class ExactResult(Result):
     """The exact audit of a claim on a pair of datasets, or on all pairs of a finite domain.
 
@@ -179,57 +186,9 @@ class ExactResult(Result):
         return sorted(found, key=lambda row: (-row[3], -row[1] - row[2]))
 
     @property
-    def sentence(self) -> str:
-        name, verdict = f"{self.mechanism}: {self.claim}", self.verdict
-        rounding = "floating-point arithmetic" if self.is_rounding else ""
-        low, high, of = self._rounded_excess
-        if verdict is ExactVerdict.REFUTED:
-            by = f"{rounding} only: " if rounding else ""
-            return f"REFUTED  {name} is exceeded by {by}{low} {of} (certain)"
-        if verdict is ExactVerdict.VERIFIED:
-            why = f" ({rounding})" if rounding else ""
-            up_to = f", up to {high} {of}{why}" if self.excess.upper > 0.0 else ""
-            where = "this pair" if self.n_pairs == 1 else f"all {self.n_pairs:,} pairs of the domain"
-            return f"VERIFIED  {name} holds on {where} for ideal coins{up_to}"
-        tried = f" on {counted(self.n_pairs, 'pair')}; {self.untried:,} more were not audited" if self.untried else ""
-        return f"UNDETERMINED  {name}; the excess {of} lies in [{low}, {high}]{tried}"
-
-    @property
-    def _rounded_excess(self) -> tuple[str, str, str]:
-        """Both ends of the excess, rounded outward, and what exceeds."""
-        of = "in probability" if _lines(self.claim) is None else "in delta"
-        return f"{rounded_down(self.excess.lower, 3):.3g}", f"{rounded_up(self.excess.upper, 3):.3g}", of
-
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        rows, sides = self.losses(), (self.on_x, self.on_y)
-        p, q = (np.minimum([row[place] for row in rows], 1.0) for place in (1, 2))
-        exceeds = np.maximum(p - self.claim.max_power(q)[0], q - self.claim.reversed().max_power(p)[0])  # of one output
-        near = 2.0**-50 * (p + q)  # of equal ones up to rounding, the most probable is shown
-        is_worst = exceeds >= exceeds.max(initial=-1.0) - near
-        worst = [rows[int(np.where(is_worst, p + q, -1.0).argmax())]] if rows else []
-        named = dict.fromkeys([*worst, *(row for row in rows if isinstance(row[0], Raised))])
-        lines = [f"{_named(output)}: probability {p:.6g} on x, {q:.6g} on y" for output, p, q, _ in named]
-        if rows and isinstance(self.claim, PureDP):
-            lines.append(f"largest loss: at least {rounded_down(rows[0][3], 6):.6g}, of {_named(rows[0][0])}")
-        executions = sum(side.n_executions for side in sides)
-        left_x, left_y = (f"{rounded_up(side.remainder, 2):.2g}" for side in sides)
-        lines.append(f"not explored: {left_x} on x, {left_y} on y; {executions:,} executions")
-        lines += self.pair.warnings
-        if self.n_pairs + self.untried > 1:
-            lines.append(f"pair: {self.pair.difference} ({self.pair.adjacency})")
-            lines += [f"{side} = {text}" for side, text in zip("xy", self.pair.contents or (), strict=False)]
-        if self.verdict is ExactVerdict.UNDETERMINED:
-            ended = next((side.ended_by for side in sides if side.ended_by), "")
-            field = next((each for each in ("executions", "states") if each in ended), "seconds")
-            wanted = f"allow more {field}" if ended or self.untried else "audit with a smaller remainder"
-            if math.isinf(self.excess.upper):
-                wanted = "audit an (epsilon, delta) claim, as no exact audit verifies a claim about Rényi divergences"
-            elif ended == INTERRUPTED:
-                wanted = "let the same call run to its end"
-            lines.append(f"next: {f'{ended}; ' if ended else ''}{wanted}")
-        reasons = dict.fromkeys(reason for side in sides for reason in side.not_merged)
-        return (*lines, *(f"some states were not merged: {reason}" for reason in list(reasons)[:2]))
+    def exceeded(self) -> Literal["delta", "probability"]:
+        """What exceeds its limit: δ, or for a claim without (ε, δ) the probability of an event."""
+        return "probability" if _lines(self.claim) is None else "delta"
 
     def tabulated(self) -> ExactTable:
         """Return the outputs with the largest losses, and both ends of δ(ε) up to twice the claim's ε."""
@@ -241,15 +200,6 @@ class ExactResult(Result):
         rows = tuple(ExactRow(output=shorten(output), x=p, y=q, loss=loss) for output, p, q, loss in shown)
         curve = ((end * number / 32, *self.delta(end * number / 32)) for number in range(33))
         return ExactTable(rows=rows, n_outputs=len(losses), curve=tuple(curve), at_claim=tuple(claimed))
-
-    @property
-    def measured(self) -> str:
-        low, high, of = self._rounded_excess
-        return f"excess {of} between {low} and {high}"
-
-
-def _named(output: Any) -> str:
-    return str(output) if isinstance(output, Raised) else f"output {shorten(output)}"
 
 
 def _exp(epsilon: float) -> tuple[Fraction, Fraction]:

@@ -24,6 +24,7 @@ import numpy as np
 from scipy.special import bdtr, expit
 
 from ..errors import OptionError
+from ..inference.binomial_tails import ROUNDING
 from ..options import check_fields
 from ..printing import shorten
 
@@ -100,7 +101,6 @@ _AT_ONCE = 64  # terms of a sum at once
 LARGEST_LOG_ODDS = 700.0
 """Log-odds that doubles can hold."""
 _STILL = 1e-13  # of the probability so far: steps that add less end the recursion, which then refutes nothing
-_ROUNDING = 1e-9  # of the number of guesses, relative
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +178,7 @@ def is_impossible(tail: float, right: int, guesses: int, canaries: int, inverse:
         return False
     above = right * tail / canaries  # A_c
     below = (guesses - right) * tail / canaries  # canaries guessed wrong, V ≥ c
-    enough = guesses / canaries * (1.0 + _ROUNDING)
+    enough = guesses / canaries * (1.0 + ROUNDING)
     for count in range(right - 1, -1, -1):
         least = inverse(min(above, 1.0))
         added = least - below

@@ -22,12 +22,11 @@ import numpy as np
 from scipy.fft import irfft, next_fast_len, rfft
 from scipy.special import expit
 
-from ..inference.binomial_tails import Array
+from ..inference.binomial_tails import BEYOND, FAR, ROUNDING, Array
 from .canary_guesses import LARGEST_LOG_ODDS
 
 # The probability that few enough of a walk's guesses are incorrect at one of several numbers of guesses.
 
-_WIDTH, _LEAST = 9.0, 40.0  # standard deviations, and guesses, to which a binomial distribution is cut
 _DROPPED = 1e-20  # mass of a value at the ends that is no longer followed; it counts as having crossed
 _DIRECT = 512  # length up to which sums are formed directly
 
@@ -62,8 +61,8 @@ def _binomial(trials: int, log_odds: float) -> tuple[Array, int]:
     mean, spread = trials * wrong, math.sqrt(trials * wrong * float(expit(log_odds)))
     mode = min(math.floor((trials + 1) * wrong), trials)
     # From the mode outward by ratios of neighbours, so that only as many roundings add up as values are kept.
-    above = np.arange(mode, min(trials, math.ceil(mean + _WIDTH * spread + _LEAST)), dtype=np.float64)
-    below = np.arange(mode, max(0, math.floor(mean - _WIDTH * spread - _LEAST)), -1, dtype=np.float64)
+    above = np.arange(mode, min(trials, math.ceil(mean + FAR * spread + BEYOND)), dtype=np.float64)
+    below = np.arange(mode, max(0, math.floor(mean - FAR * spread - BEYOND)), -1, dtype=np.float64)
     up = np.cumprod((trials - above) / (above + 1.0) * odds)
     down = np.cumprod(below / (trials - below + 1.0) / odds)
     distribution = np.concatenate([down[::-1], [1.0], up])
@@ -84,7 +83,6 @@ def _sum(distribution: Array, step: Array) -> Array:
 _SHARES = np.concatenate([1.0 - np.geomspace(1e-4, 0.9, 12), np.geomspace(0.02, 0.2, 6)])
 _EACH, _RATIO = 32, 1.1  # numbers of guesses that count one by one, and ratio of the later ones
 _FARTHEST = 60.0  # log-odds
-_ROUNDING = 1e-9  # of a logarithm of wealth, so that guesses belong to their own event
 
 
 def guess_numbers(canaries: int) -> tuple[int, ...]:
@@ -130,7 +128,7 @@ def most_telling(right: tuple[int, ...], numbers: tuple[int, ...], level: float)
 @lru_cache(maxsize=1 << 8)
 def _most_wrong(refuted: float, numbers: tuple[int, ...], level: float) -> tuple[int, ...]:
     """The most incorrect guesses among each of the `numbers` with which T is `refuted` or more; −1 if none are."""
-    n, enough = np.array(numbers), -math.log(level) - _ROUNDING
+    n, enough = np.array(numbers), -math.log(level) - ROUNDING  # so that guesses belong to their own event
     low, high = np.full(len(n), -1), n + 1
     while np.any(high - low > 1):
         middle = (low + high) // 2

@@ -1,4 +1,4 @@
-"""Copies among outputs drawn elsewhere, apart, as the other checks look at runs that the audit has drawn.
+"""Copies among outputs drawn elsewhere, kept apart because all other checks look at runs that the audit drew.
 
 A passage occurs again, or many outputs occur equally often. The copies come from a file that was read twice, files
 that overlap, or runs with the same seed.

@@ -33,6 +33,7 @@ from ..events.outputs import (
 )
 from ..inference.binomial_tails import clopper_pearson
 from ..inference.dependence import (
+    OVER,
     dispersion_pvalue,
     hypergeometric_tail,
     log_chance_of_head,
@@ -62,14 +63,11 @@ from .findings import FALSE_ALARM, Finding, HealthCheck, Snapshot
 
 _SERIAL_LEAST = 500  # block size from which the normal distribution holds for correlations this far in the tails
 _EVEN = 0.3  # smallest share of the smaller half for which it holds
-_LOOKED_AT = 4_096  # runs on each dataset compared at all lags: .3 ms
-_WATCHED = 65_536  # runs on one dataset that are checked for a change
-_PAIRED = 16_384  # runs on one dataset among which equal outputs are paired, or the likeliest output is sought
-_SPREAD = 1 << 21  # runs on one dataset whose halves are counted block by block
+# Runs on one dataset that are looked at, which bound the time: at all lags (.3 ms), for a change, for pairs of equal
+# outputs or the likeliest one, and for halves counted block by block.
+_LOOKED_AT, _WATCHED, _PAIRED, _SPREAD = 4_096, 65_536, 16_384, 1 << 21
 _MOST_COLUMNS = 1_024  # coordinates, evenly spread, that are examined singly: each takes two milliseconds
 _LEAST_PAIRS = 32  # fewer pairs do not differ detectably from chance
-_SUSPICIOUS = 4.0  # standard errors from which exact probabilities are computed
-_OVER = 1.0 + 1e-6  # allowance for rounding errors of a tail
 
 Halves = npt.NDArray[np.bool_]
 
@@ -103,9 +101,7 @@ def change(side: str, blocks: list[Outputs], alpha: float) -> list[Finding]:
         for which, found in (("first", summed[size]), ("last", total - summed[n - size])):
             expected = size * total / n
             error = math.sqrt(expected * (1 - total / n) * (n - size) / max(n - 1, 1))
-            if abs(found - expected) <= _SUSPICIOUS * error:
-                continue
-            chance = 4.0 * _OVER * len(sizes) * hypergeometric_tail(int(found), size, total, n)
+            chance = 4.0 * OVER * len(sizes) * hypergeometric_tail(int(found), size, total, n)
             if chance <= least:
                 least = chance
                 message = (
@@ -146,11 +142,9 @@ def common_numbers(blocks_x: list[Outputs], blocks_y: list[Outputs], alpha: floa
     score = np.abs(both - expected) / np.sqrt(np.maximum(variance, 1e-300))
     score[variance <= 0.0] = 0.0
     most = int(np.argmax(score))
-    if score[most] < _SUSPICIOUS:
-        return []
     found, lag = int(both[most]), int(lags[most])
     tail = hypergeometric_tail(found, int(count_x[most]), int(count_y[most]), int(pairs[most]))
-    if 2.0 * _OVER * len(lags) * tail > alpha:
+    if 2.0 * OVER * len(lags) * tail > alpha:
         return []
     partner = "i-th" if lag == 0 else f"(i{lag:+,})-th"
     message = (
@@ -298,6 +292,8 @@ def _standardised(upper: Halves) -> npt.NDArray[Any]:
 # Check the blocks on one dataset: no block repeats another, and the runs of a block do not share randomness.
 
 _MARKED = 128  # most pilot blocks whose stretches are compared
+# To be found half of the time at 1e-8, a slow drift between 16 parts needs .60 of the size that it needs between 256
+# blocks (8 parts: .55, 32: .67, by the noncentral chi-square distribution). Fewer parts blur faster changes.
 _PARTS = 16
 _IN_PARTS = f"{_PARTS} parts of the main phase"
 _WHY_UNSTEADY = "the runs of a call share randomness, or the mechanism keeps state."

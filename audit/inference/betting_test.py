@@ -27,6 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..claims.claim import Claim
+from ..claims.renyi import WIDTH
 from ..errors import OptionError
 from .binomial_tails import Array
 from .event_test import Counts, check_alpha
@@ -35,7 +36,7 @@ from .guess_test import Guesses
 # Supporting lines of a claim's boundary: they lie above it everywhere and touch it at one point.
 
 _STEP = 1e-3  # of q or 1 − q, whichever is smaller
-_ACCURACY = 4e-12  # of the smaller of a boundary and its complement; roots of Rényi claims have an accuracy of 1e-12
+_ACCURACY = 4.0 * WIDTH  # of the smaller of a boundary and its complement, for roots of Rényi claims too
 
 
 @dataclass(frozen=True, slots=True)

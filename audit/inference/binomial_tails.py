@@ -21,11 +21,17 @@ Array = npt.NDArray[np.float64]
 NORMAL_FROM = 1e4
 """Variance from which the normal bound is used."""
 
-_REACH = 7.5  # standard deviations summed on each side; Bernstein: with 30 more, this omits less than 1e-12
-_REST = 1e-12
-_WIDE = 1e-9  # exceeds the error of the inverse beta functions
-_CACHED = 1 << 15  # entries of a matrix in one step: four times as fast as a single step
-_SAFETY = 1.0 + 1e-9  # exceeds the rounding error of the sums and of ndtr (below 1e-11)
+# Standard deviations summed on each side, and what this omits at most, with 30 counts more (Bernstein).
+_REACH, _REST = 7.5, 1e-12
+FAR, BEYOND = 9.0, 40.0
+"""A count is further from its mean than so many standard deviations and counts with probability < 1e-17 (Bernstein)."""
+CACHED = 1 << 15
+"""Numbers of an array in one step, which fit into a processor's cache: four times as fast as a single step."""
+ROUNDING = 1e-9
+"""Relative; exceeds the rounding errors of sums and of ndtr (below 1e-11), and those of the inverse beta functions.
+
+So two numbers that differ by less count as equal.
+"""
 
 
 def upper_tail(counts: Array, runs: int, p: Array, p_complement: Array, *, normal_from: float = NORMAL_FROM) -> Array:
@@ -40,7 +46,7 @@ def upper_tail(counts: Array, runs: int, p: Array, p_complement: Array, *, norma
         for some in row_slices(len(which), counts.shape[1]):
             rows = which[some]
             bound[rows] = tail(counts[rows], runs, p[rows], p_complement[rows])
-    bound *= _SAFETY
+    bound *= 1.0 + ROUNDING
     np.minimum(bound, 1.0, out=bound)
     bound[counts <= 0] = 1.0
     bound[counts > runs] = 0.0
@@ -49,7 +55,7 @@ def upper_tail(counts: Array, runs: int, p: Array, p_complement: Array, *, norma
 
 def row_slices(rows: int, columns: int) -> list[slice]:
     """Return slices of the rows of a large matrix, each small enough for a processor's cache."""
-    at_once = max(1, _CACHED // max(columns, 1))
+    at_once = max(1, CACHED // max(columns, 1))
     return [slice(start, start + at_once) for start in range(0, rows, at_once)]
 
 
@@ -62,11 +68,11 @@ def varied_upper_tail(
     count, where it is neither 0 nor 1.
     """
     bound = _normal_tail(counts, runs, p, p_complement)
-    bound *= _SAFETY
+    bound *= 1.0 + ROUNDING
     is_near = is_small[:, None] & (bound > _REST) & (bound < 1.0 - _REST) & (counts > 0.0) & (counts <= runs)
     near_p = np.broadcast_to(p[:, None], counts.shape)[is_near]
     exact = scipy.special.betainc(counts[is_near], runs[is_near] - counts[is_near] + 1.0, near_p)
-    bound[is_near] = np.minimum(bound[is_near], exact * _SAFETY)
+    bound[is_near] = np.minimum(bound[is_near], exact * (1.0 + ROUNDING))
     np.minimum(bound, 1.0, out=bound)
     bound[counts <= 0] = 1.0
     bound[counts > runs] = 0.0
@@ -174,7 +180,7 @@ def _lower_limit(counts: Array, runs: float, alpha: float) -> Array:
     is_wrong = scipy.special.betainc(k, runs - k + 1, limit) > alpha * (1 + 1e-6)
     limit = np.where(is_wrong, scipy.special.betaincinv(np.maximum(k - 1, 1.0), runs - k + 2, alpha), limit)
     limit = np.where(np.isnan(limit), np.maximum(k / runs - _hoeffding(runs, alpha), 0.0), limit)
-    return np.where(counts > 0, limit * (1 - _WIDE), 0.0)
+    return np.where(counts > 0, limit * (1 - ROUNDING), 0.0)
 
 
 def _upper_limit(counts: Array, runs: float, alpha: float) -> Array:
@@ -183,4 +189,4 @@ def _upper_limit(counts: Array, runs: float, alpha: float) -> Array:
     is_wrong = scipy.special.betaincc(k + 1, runs - k, limit) > alpha * (1 + 1e-6)
     limit = np.where(is_wrong, scipy.special.betainccinv(k + 2, np.maximum(runs - k - 1, 1.0), alpha), limit)
     limit = np.where(np.isnan(limit), k / runs + _hoeffding(runs, alpha), limit)
-    return np.where(counts < runs, np.minimum(limit * (1 + _WIDE), 1.0), 1.0)
+    return np.where(counts < runs, np.minimum(limit * (1 + ROUNDING), 1.0), 1.0)

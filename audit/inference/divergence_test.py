@@ -48,9 +48,11 @@ _MULTIPLIERS = (0.0, *(10.0**-power for power in range(12, -1, -1)))  # of the s
 _NEWTON_STEPS = 6  # from above on a convex function, whose slope changes e-fold within 1/order of the solution
 _GROUPS = (2, 4, 8, 16, 32)  # besides as many as bins; four of equal probability keep 86% of the information on a shift
 _PRIOR = 0.5  # runs in each bin before the first one (Jeffreys), so that no ratio is 0 or infinite
+# Gaussian noise of divergence 1 has bounds of .948, .951 and .952 with 32, 64 and 128 (100,000 runs, order 2).
 _BATCHES = 64
 _GROWTH = 1.5  # of the known runs after which order, direction and clip are chosen anew; t is learned in every batch
-_SPARED = 0.98  # of the level that the bets aim at, as a digital payoff is never reached exactly before the last run
+SPARED = 0.98
+"""Share of the level that the bets aim at, as a digital payoff is never reached exactly before the last run."""
 _LARGEST_BET = 0.9  # share of the wealth that a single run may lose
 _MOST_SHUFFLED = 10**9  # runs from which numpy does not draw without replacement; more are one batch
 _LARGEST_EXPONENT = 200.0  # of a payoff, whose square is a double; it limits t further, and any t is valid
@@ -359,7 +361,7 @@ def _refuted(bets: list[_Bet], parameters: Array, levels: Array, alike: int) -> 
         for index in np.unique(chosen[left]).tolist():
             at = left[chosen[left] == index]
             divergence = divergences.divergences[index]
-            payoffs, aim = divergence.payoffs(bet.p, bet.q), _SPARED * levels[at] * np.exp(log_wealth[at])
+            payoffs, aim = divergence.payoffs(bet.p, bet.q), SPARED * levels[at] * np.exp(log_wealth[at])
             mean_x, variance_x, mean_y, variance_y = payoffs.moments(bet.p, bet.q)
             deviation = math.sqrt(bet.left_x * variance_x + bet.left_x**2 / bet.left_y * variance_y)
             aim = scipy.special.ndtri(np.minimum(aim, 1.0 - 1e-9))

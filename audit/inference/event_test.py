@@ -106,7 +106,8 @@ def check_alpha(alpha: Any) -> float:
 _ANGLES = np.linspace(0.0, math.pi / 2, 9)[:, None]  # directions in which the ellipse is compared with the boundary
 _FOR_P, _FOR_Q = np.sin(_ANGLES), np.cos(_ANGLES)
 _STEP = 0.1  # standard errors between two points of a table
-_NEARNESS = 1e-7  # relative accuracy of a parameter
+NEARNESS = 1e-7
+"""Relative accuracy of a parameter, or of a p-value, found by bisection: more digits than are usually printed."""
 _LARGEST = 1e6  # larger privacy parameters are not distinguished
 
 
@@ -155,17 +156,12 @@ def _power_at(claim: Claim, angle: Array, m: int) -> tuple[Array, Array]:
     """Return B and 1 − B at these angles of q, interpolated from a table if the boundary has no closed form."""
     if claim.has_closed_form:
         return claim.max_power(np.sin(angle) ** 2, np.cos(angle) ** 2)
-    places = table_angles(float(angle.min()), float(angle.max()), m)
+    step = _STEP * 0.5 / math.sqrt(m)
+    number = np.arange(math.floor(float(angle.min()) / step), math.ceil(float(angle.max()) / step) + 1)
+    places = np.minimum(number * step, math.pi / 2)
     p, rest = claim.max_power(np.sin(places) ** 2, np.cos(places) ** 2)
     power = np.interp(angle, places, arcsine_angle(p, rest))
     return np.sin(power) ** 2, np.cos(power) ** 2
-
-
-def table_angles(low: float, high: float, m: int) -> Array:
-    """Return the angles of q from `low` to `high` at which the boundary is computed."""
-    step = _STEP * 0.5 / math.sqrt(m)
-    number = np.arange(math.floor(low / step), math.ceil(high / step) + 1)
-    return np.asarray(np.minimum(number * step, math.pi / 2), dtype=np.float64)
 
 
 def arcsine_angle(p: npt.ArrayLike, rest: npt.ArrayLike) -> Array:
@@ -180,7 +176,7 @@ def rates(angle: npt.ArrayLike) -> tuple[Array, Array]:
 
 
 def root_from_below(
-    excess: Callable[[float], float], limit: float, start: float, size: float, *, nearness: float = _NEARNESS
+    excess: Callable[[float], float], limit: float, start: float, size: float, *, nearness: float = NEARNESS
 ) -> float:
     """Return the largest number below `limit` at which an increasing function is at most 0, as it is at 0.
 

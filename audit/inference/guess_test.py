@@ -31,13 +31,12 @@ import scipy
 
 from ..claims.claim import Claim
 from ..errors import OptionError
-from .binomial_tails import limits
+from .binomial_tails import ROUNDING, limits
 from .event_test import GAMMA, Counts, FamilyTest, check_test_alpha
 
 _LEFT_OUT = 3.0  # standard deviations by which the coins fall short of all runs
-_ROUNDING = 1.0 + 1e-9
 _AT_ONCE = 5.0  # standard deviations of the coins of a batch that are drawn one by one
-_FEWEST = 32  # runs on each dataset from which coins are drawn
+_FEWEST = 32  # runs on each dataset from which coins are drawn: with fewer, more than three in eight would be left out
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +85,7 @@ def share_that_fits(runs: int) -> float:
     """
     coins = coins_for(runs)
     more = float(scipy.special.betainc(runs + 1.0, coins - runs, 0.5))  # that x needs more, which y does as often
-    return 1.0 - 2.0 * more * _ROUNDING
+    return 1.0 - 2.0 * more * (1.0 + ROUNDING)
 
 
 def guesses_by_coins(first: Counts, second: Counts, rng: np.random.Generator) -> tuple[Guesses, float]:
@@ -188,4 +187,4 @@ def _pure(guesses: Guesses, claim: Claim, alpha: float) -> tuple[float, float]:
     most_wrong = float(limits(np.array([float(wrong)]), float(right + wrong), alpha=alpha)[1][0])
     least_ratio, unit = math.log(1.0 - most_wrong) - math.log(most_wrong), claim.with_parameter(1.0).log_ratio
     assert unit is not None  # the log ratio is proportional to the parameter
-    return min(1.0, p * _ROUNDING), max(least_ratio / unit * (1.0 - 1e-12), 0.0)
+    return min(1.0, p * (1.0 + ROUNDING)), max(least_ratio / unit * (1.0 - 1e-12), 0.0)

@@ -12,10 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import OptionError
-from .binomial_tails import Array
+from .binomial_tails import ROUNDING, Array
 from .event_test import check_alpha
-
-_ROUNDING = 1e-9  # relative, in a sum of shares
 
 
 def holm(pvalues: Sequence[float]) -> Array:
@@ -87,7 +85,7 @@ class ErrorBudget:
     def __post_init__(self) -> None:
         check_alpha(self.total)
         spent = math.fsum(alpha for _, alpha in self.shares)
-        if not all(alpha > 0.0 for _, alpha in self.shares) or spent > self.total * (1 + _ROUNDING):
+        if not all(alpha > 0.0 for _, alpha in self.shares) or spent > self.total * (1 + ROUNDING):
             raise OptionError(
                 f"shares that add up to {spent:g} do not fit into alpha {self.total:g}; use smaller positive shares.",
                 spent=spent,

@@ -38,7 +38,7 @@ Direction = Literal["x", "y", "both"]
 
 _SPENT = 0.002  # share of the level for each side of the box; at levels below .05 the quantile grows by .3% or less
 _SECTORS = 157  # of .01 radians: a mismatch of .005 over the box's four standard errors costs .02 standard errors
-_CELLS, _NODES = 16, 16  # of ln q and ln p, half a standard error wide; the error of the chords is of second order
+_CELLS = 16  # of ln q and of ln p, half a standard error wide; the error of the chords is of second order
 _SAFETY = 1e-8  # subtracted from U and V; exceeds the error of the beta function and of ndtri
 
 
@@ -109,9 +109,9 @@ def ratio_intervals(
     x, y = _checked(count_x, runs_x, count_y, runs_y)
     each = check_alpha(alpha) / (2 * len(x))
     return RatioIntervals(
-        lower=lower_limits(x, runs_x, y, runs_y, each),
+        lower=_lower(x, runs_x, y, runs_y, each),
         observed=_observed(x, runs_x, y, runs_y),
-        upper=-lower_limits(y, runs_y, x, runs_x, each),
+        upper=-_lower(y, runs_y, x, runs_x, each),
         alpha=float(alpha),
     )
 
@@ -157,15 +157,21 @@ def maximum_interval(
     least = 0.0 if direction == "both" else -math.inf  # least absolute value
     observed = np.concatenate([_observed(*way) for way in ways])
     return MaximumInterval(
-        lower=max(least, *(float(lower_limits(*way, half / (len(ways) * len(x))).max()) for way in ways)),
+        lower=max(least, *(float(_lower(*way, half / (len(ways) * len(x))).max()) for way in ways)),
         observed=float(np.max(observed, where=~np.isnan(observed), initial=least)),
-        upper=max(least, *(float(-lower_limits(b, n_b, a, n_a, half).min()) for a, n_a, b, n_b in ways)),
+        upper=max(least, *(float(-_lower(b, n_b, a, n_a, half).min()) for a, n_a, b, n_b in ways)),
         direction=direction,
         alpha=float(alpha),
     )
 
 
-def lower_limits(x: Array, runs_x: int, y: Array, runs_y: int, level: float) -> Array:
+def ratio_lower(count_x: npt.ArrayLike, runs_x: int, count_y: npt.ArrayLike, runs_y: int, *, alpha: float) -> Array:
+    """Return lower limits for all ln(p_i/q_i), shape (K,), each above the truth with probability at most `alpha`."""
+    x, y = _checked(count_x, runs_x, count_y, runs_y)
+    return _lower(x, runs_x, y, runs_y, check_alpha(alpha))
+
+
+def _lower(x: Array, runs_x: int, y: Array, runs_y: int, level: float) -> Array:
     """Return lower limits for the log ratios, each wrong with probability at most `level`; equal pairs share one."""
     pairs, place = np.unique(np.stack([x, y]), axis=1, return_inverse=True)
     box_x = _log_limits(pairs[0], runs_x, level * _SPENT)
@@ -210,7 +216,7 @@ def _one_lower(x: _Side, y: _Side, z: float) -> float:
     v, rise = v[1:-1], np.where(v[:-2] > -30.0, v[1:-1] - v[:-2], 0.0) + 1e-300  # 1e-300 avoids 0/0
     # U at the nodes, and at the last p of the box.
     is_open = x.counts == x.runs  # the box then contains every p up to 1
-    log_p = np.linspace(x.low, min(x.high, last + top, -1e-9 / x.runs if is_open else 0.0), _NODES + 1)
+    log_p = np.linspace(x.low, min(x.high, last + top, -1e-9 / x.runs if is_open else 0.0), _CELLS + 1)
     u = _root(x.counts, x.runs, np.exp(log_p), -np.expm1(log_p))
     u_last = -math.inf if is_open else float(u[-1])
 

@@ -46,9 +46,9 @@ FIRST, SINGLY = 2_000, 64
 # Spacings in a narrow stretch, values on either side that show how dense they are there, the expected number of
 # stretches as narrow or as empty as one that counts if values are spread evenly, and stretches that count at most.
 _SPACINGS = (3, 5, 8, *(13 << power for power in range(15)))
-_BESIDE, _BY_CHANCE, _MOST_STRETCHES = 32, 1e-4, 32  # the last as many as a list of the net has places
+_BESIDE, _BY_CHANCE, RANKED = 32, 1e-4, 32  # the last is also the number of places of a list of the net
 _CURVE = 700  # cells of a curve at most, whose fit takes the square of their number; more are joined
-_JOINED = 128  # about as many as quantiles without single values make
+_JOINED = _TAILS - 1  # as many as lie between the quantiles of a column without single values
 _LONG = 4 * (EVEN + 1) ** 2  # runs from which √runs even cells are twice as fine, and locate a kink better
 ROUNDED = 9
 """Digits of a log ratio or a value, so that errors of rounding neither order a plateau nor distinguish machines."""
@@ -328,7 +328,7 @@ def _odd_stretches(values: Array) -> list[tuple[float, float]]:
         found += zip(chance[odd].tolist(), low[odd].tolist(), high[odd].tolist(), strict=True)
     kept: list[tuple[float, float]] = []
     for _, low_end, high_end in sorted(found):
-        if len(kept) < _MOST_STRETCHES and all(high_end < start or end < low_end for start, end in kept):
+        if len(kept) < RANKED and all(high_end < start or end < low_end for start, end in kept):
             kept.append((low_end, high_end))
     return kept
 

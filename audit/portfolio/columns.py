@@ -27,14 +27,15 @@ from ..events.features import (
     Statistics,
     leave_out,
 )
-from ..events.leaves import KeyedValues, Summaries, learn_leaves
+from ..events.leaves import LEARNED, KeyedValues, Summaries, learn_leaves
 from ..events.outputs import Outputs, as_vectors, vector_width
 from ..events.scores import Additive, Coordinate, DifferentSizes, Number, Piece, Projection, Score
 from ..events.scores import Column as ColumnScore
 from ..floating_point_errors import in_one_thread
+from ..options import MOST_IN_BLOCK
 from .cells import FIRST, SINGLY, Array, Column, Curve, Cut, cut_columns, scored_crosswise
 from .floating_point_leaks import bit_columns
-from .picks import BINS, COMPARED, MOST, clear_cases, clear_keys, clear_pairs, clear_parities, digit_scores, have_keys
+from .picks import BINS, MOST, clear_cases, clear_keys, clear_pairs, clear_parities, digit_scores, have_keys
 from .table import table_columns
 
 _CURVES = 8  # coordinates or parts at most that have curves of their own
@@ -42,8 +43,8 @@ SUM_CELLS = (8, 2)
 """Cells of a column in a learned sum: few keep weak signals in many columns, more follow strong ones."""
 
 _SHOWN = 3  # picks with columns of their own
-_NUMBERS = 4_000_000  # in all columns together whose distributions are compared
-_ENDS, _BETWEEN = 16, 32  # ranks at each end of a vector, and between, if it has more
+NUMBERS = 4_000_000
+"""Numbers on each dataset, at most, in a grown pilot and in columns that are compared: 32 megabytes."""
 
 
 @in_one_thread
@@ -114,9 +115,10 @@ def _of_vectors(x: Outputs, y: Outputs, width: int) -> Iterator[Column]:
         yield from _singly(released, range(len(released)), is_part=False)
         yield from _learned(released, SUM_CELLS[:1])
     ranks: tuple[int, ...] = ()
-    if width > 2 * _ENDS + _BETWEEN:
-        between = np.linspace(_ENDS, width - 1 - _ENDS, _BETWEEN).round().astype(int).tolist()
-        ranks = tuple(sorted({*range(_ENDS), *between, *range(width - _ENDS, width)}))
+    if width > SINGLY:
+        ends = SINGLY // 4  # at each end; the other half lies between
+        between = np.linspace(ends, width - 1 - ends, SINGLY - 2 * ends).round().astype(int).tolist()
+        ranks = tuple(sorted({*range(ends), *between, *range(width - ends, width)}))
         leave_out("ranks", f"of {width:,} sorted coordinates, {len(ranks)} were read")
     ordered = _Read.of(OrderStatistics(width, ranks), x, y)
     distance = screened(ordered.x[:, : ordered.half], ordered.y[:, : ordered.half])
@@ -226,10 +228,10 @@ def screened(x: Array, y: Array) -> Array:
     So a value that is rare counts by how clearly it differs, however rare it is. For equal distributions the distance
     exceeds 5 with probability 2e-5 at most, as far as the errors are normal. NaN counts as infinite.
     """
-    runs = max(min(x.shape[1], y.shape[1], COMPARED, _NUMBERS // max(len(x), 1)), 1)
+    runs = max(min(x.shape[1], y.shape[1], LEARNED, NUMBERS // max(len(x), 1)), 1)
     found = np.zeros(len(x))
     levels = np.linspace(0.0, 1.0, BINS + 1)[1:-1]
-    step = max(_AT_ONCE // runs, 1)
+    step = max(MOST_IN_BLOCK // runs, 1)
     for first in range(0, len(x), step):
         part = slice(first, first + step)
         on_x, on_y = (np.where(np.isnan(side[part, :runs]), np.inf, side[part, :runs]) for side in (x, y))
@@ -296,7 +298,7 @@ def standardised(x: Outputs, y: Outputs) -> Standardised:
     The spread is the mean distance from the centre if the quartiles are equal.
     """
     centres, spreads = np.zeros((2, x.shape[1]))
-    step = max(_AT_ONCE // (2 * FIRST), 1)
+    step = max(MOST_IN_BLOCK // (2 * FIRST), 1)
     for first in range(0, x.shape[1], step):
         part = slice(first, first + step)
         pooled = np.concatenate([side[:FIRST, part] for side in (x, y)]).astype(np.float64)
@@ -344,13 +346,12 @@ def weights(x: Array, y: Array) -> Array | None:
 # Monotonicity of quadratic-approximation algorithms, Section 5 (logistic regression with a fixed curvature).
 
 _SPREADS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)  # standard deviations of a step, in log ratios
-_STEPS = 512  # parameters at most
+_STEPS = 512  # parameters at most, as the time grows with their third power: docs/decisions/0012-large-data.md
 _IN_DESIGN = 1 << 24  # most numbers in the design, whose counts are then exact in single precision: 64 megabytes
 # Steps from the quadratic solution; the order of outputs barely changes after them. The last ones, in double precision,
 # take away most of the rounding that differs between machines, and the grain nearly always the rest. Equal outputs
 # have equal scores, as sums of whole grains are exact in any order.
 _ASCENTS, _GRAIN = (np.float32,) * 4 + (np.float64,) * 6, 2.0**-24
-_AT_ONCE = 1 << 17  # numbers of the design in double precision: a megabyte, which stays in the cache
 _FEW = 12  # different values of a column that all have a step of their own
 
 
@@ -422,7 +423,7 @@ def _fitted(x: Array, y: Array) -> Array:
     weights, level = vectors @ (slope / (values + ridge)), 0.0
     for kind in _ASCENTS:
         gradient, total = -ridge * weights, 0.0
-        size = len(label) if kind is np.float32 else max(_AT_ONCE // len(design), 1)
+        size = len(label) if kind is np.float32 else max(MOST_IN_BLOCK // len(design), 1)
         for first in range(0, len(label), size):
             part = design[:, first : first + size].astype(kind, copy=False)
             share = scipy.special.expit(weights.astype(kind) @ part + kind(level))

@@ -28,13 +28,14 @@ Array = npt.NDArray[np.float64]
 Ramp = tuple[int, int]
 """Indices of the two knots among the cells."""
 
+# Bounds the time: cells whose ratio has 24 steps get 28 ramps in 1.2 s, or 5 in .1 s. Noise and mixtures of noise have
+# the same bounds with 3, 5 and 10.
 _MOST_RAMPS = 5
-_MOVES = 4  # rounds in which every ramp may move
+_MOVES = 4  # rounds in which every ramp may move; 94% of the fits in tests stop before
 _STEPS = (16, 4, 1)  # cells by which a knot moves
-_NEWTON_STEPS, _A_FEW = 30, 6  # most Newton steps of a fit, and of one that is only compared
+_NEWTON_STEPS, _A_FEW = 30, 6  # most Newton steps of a fit (99% of them stop before), and of one that is only compared
 _LEAST_STEP, _LAST_STEP = 1e-4, 1e-3  # in log ratios: of steps that are not taken, and of a full one that is the last
 _SHORT_OF = 2.0  # by which a first ramp may miss its price and still be moved: it already has the best place
-_STEEPEST = 1e12
 
 
 def expected_log_ratio(at: Array, count_x: Array, count_y: Array, *, sloped: bool = False) -> Array:
@@ -55,40 +56,30 @@ def expected_log_ratio(at: Array, count_x: Array, count_y: Array, *, sloped: boo
     # each keeps its curvature.
     smoothed = (data.counts * share + 0.5) / (data.counts + 1.0)
     precision = data.counts * smoothed * (1.0 - smoothed)
-    root, place, mass = np.sqrt(precision), np.arange(last + 1), np.log(data.counts)
-    response = (fit.log_ratio + (data.count_x - data.counts * share) / precision) * root
-    hinges = data.hinges * root
-    raw = _spreads(hinges)
-    lowest = 1e-12 * float(np.einsum("ij,ij->i", hinges, hinges).max())
+    response = fit.log_ratio + (data.count_x - data.counts * share) / precision
+    place, mass = np.arange(last + 1), np.log(data.counts)
     expected = fit.log_ratio.copy()
     for number, (low, high) in enumerate(fit.ramps):
         rest = fit.ramps[:number] + fit.ramps[number + 1 :]
-        base = np.linalg.qr((data.columns([rest])[0] * root).T)[0]  # a constant and the other ramps
-        own = hinges - (hinges @ base) @ base.T
-        score = own @ (response - base @ (base.T @ response))
-        spread, score = _spreads(own), np.subtract.outer(score, score)
-        able = np.isfinite(data.prices) & (spread > np.maximum(1e-5 * raw, lowest))
+        spread, others, cross = _spreads(data, data.columns([rest])[0], precision)
+        able = np.isfinite(data.prices) & np.isfinite(spread)
         able &= np.outer((place > 0) == (low > 0), (place < last) == (high < last))
         if not able.any():  # another ramp says the same, so this one stays where it is
             continue
-        rise = np.divide(score, spread, out=np.zeros_like(score), where=able)
+        explained = (others @ (precision * response)) @ others
+        score = data.hinges @ (precision * (response - explained))
+        score = np.subtract.outer(score, score, out=data.room[0])
+        rise = np.divide(score, spread, out=data.room[1])
         weight = rise * score / 2 + mass[:, None] * (low > 0) + mass * (high < last)
         weight = np.where(able, weight, -np.inf)
         weight = np.exp(weight - weight.max())
         weight *= rise / weight.sum()
-        mean = (weight.sum(axis=1) - weight.sum(axis=0)) @ own
-        moved = (base @ (base.T @ response) + mean) / root
+        rises = weight.sum(axis=1) - weight.sum(axis=0)
+        moved = explained + rises @ data.hinges - (rises @ cross) @ others
         # Where cells separate the datasets, the likelihood is not quadratic, and its step leads beyond all plateaus.
         if max(fit.log_ratio.min() - moved.min(), moved.max() - fit.log_ratio.max()) < 1.0:
             expected += moved - fit.log_ratio
     return expected
-
-
-def _spreads(hinges: Array) -> Array:
-    """The squared norm of the difference of every two hinges."""
-    products = hinges @ hinges.T
-    own = np.diag(products)
-    return np.asarray(np.add.outer(own, own) - 2.0 * products)
 
 
 def _fit(at: Array, count_x: Array, count_y: Array, sloped: bool = False) -> tuple[_Fit, _Data]:
@@ -153,12 +144,17 @@ class _Data:
 
     def likelihood(self, log_ratio: Array) -> Array:
         """Log-likelihood of log ratios of shape (..., cells), up to a constant."""
-        return log_ratio @ self.count_x - np.logaddexp(0.0, log_ratio) @ self.counts
+        return log_ratio @ self.count_x - _softplus(log_ratio) @ self.counts
 
     def cost(self, ramps: tuple[Ramp, ...]) -> float:
         """Price of the parameters: a slope for each ramp, and each knot that is not at an end."""
         last = len(self.counts) - 1
         return self.price * sum(1 + (a > 0) + (b < last) for a, b in ramps)
+
+
+def _softplus(values: Array) -> Array:
+    """ln(1 + e^value), in a quarter of the time of numpy's `logaddexp`."""
+    return np.asarray(np.maximum(values, 0.0) + np.log1p(np.exp(-np.abs(values))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +177,7 @@ def _fitted_each(
     The starting weights have shape (proposals, 1 + ramps).
     """
     columns = data.columns(proposed)
-    weights = np.clip(weights, -_STEEPEST, _STEEPEST)  # slopes diverge if cells separate x from y
+    weights = weights.copy()
     log_ratio = (weights[:, None] @ columns)[:, 0]
     likelihood = data.likelihood(log_ratio)
     going = np.arange(len(proposed))
@@ -234,23 +230,34 @@ def _best_ramp(data: _Data, fit: _Fit) -> Ramp | None:
     columns, share = data.columns([fit.ramps])[0], scipy.special.expit(fit.log_ratio)
     weights = data.counts * share * (1 - share)
     score = data.hinges @ (data.count_x - data.counts * share)
+    spread, _, _ = _spreads(data, columns, weights)
+    statistic = np.square(np.subtract.outer(score, score, out=data.room[0]), out=data.room[0])
+    statistic /= spread
+    statistic -= data.prices
+    a, b = np.unravel_index(int(np.argmax(statistic)), statistic.shape)
+    return int(a), int(b)
+
+
+def _spreads(data: _Data, columns: Array, weights: Array) -> tuple[Array, Array, Array]:
+    """The weighted squared norm of every ramp beside some columns, infinite where these say nearly the same.
+
+    Also an orthonormal base of the columns, shape (base, cells), and the products of the hinges with it. The norms lie
+    in the third of the matrices of `room`, so the next call overwrites them.
+    """
     one, raw, spread, least = data.room
     _products(data.hinges[0], weights, raw)
     weighted = weights * columns
     sizes, axes = np.linalg.eigh(weighted @ columns.T)
     is_real = sizes > 1e-12 * sizes[-1]
-    cross = (data.hinges @ (weighted.T @ axes[:, is_real])) / np.sqrt(sizes[is_real])
+    base = axes[:, is_real] / np.sqrt(sizes[is_real])
+    cross = data.hinges @ (weighted.T @ base)
     left = np.subtract(raw, np.matmul(cross, cross.T, out=one), out=one)
     lowest = 1e-12 * float(np.diag(raw).max())
     _size_differences(left, spread)
     _size_differences(raw, least)
     least *= 1e-5
     np.copyto(spread, np.inf, where=~(spread > np.maximum(least, lowest, out=least)))
-    statistic = np.square(np.subtract.outer(score, score, out=one), out=one)
-    statistic /= spread
-    statistic -= data.prices
-    a, b = np.unravel_index(int(np.argmax(statistic)), statistic.shape)
-    return int(a), int(b)
+    return spread, base.T @ columns, cross
 
 
 def _products(at: Array, weights: Array, products: Array) -> None:
@@ -337,8 +344,7 @@ def _moved_one(data: _Data, fit: _Fit, index: int, *, anywhere: bool) -> _Fit:
 # counts). Efron & Morris (1973), Stein's estimation rule and its competitors.
 
 _DEVIATIONS = tuple(0.01 * 2.0**power for power in range(10))  # τ_k beside 0
-_ROUNDS = 60
-_SHRINKING = 8
+_ROUNDS = 60  # of EM: nine in ten stop before; a thousand outcomes have the same bound with 30 and with 120
 
 
 def shrunken_log_ratios(count_x: Array, count_y: Array, times: npt.NDArray[np.int64] | int = 1) -> Array:
@@ -352,14 +358,14 @@ def shrunken_log_ratios(count_x: Array, count_y: Array, times: npt.NDArray[np.in
     for k, deviation in enumerate(_DEVIATIONS, start=1):
         precision = deviation**-2
         own = modes[k - 1].copy()
-        for _ in range(_SHRINKING):
+        for _ in range(_NEWTON_STEPS):
             share = scipy.special.expit(own)
             step = (count_x - counts * share - own * precision) / (counts * share * (1.0 - share) + precision)
             own += np.clip(step, -1.5, 1.5)
             if float(np.abs(step).max(initial=0.0)) < 1e-4:
                 break
         share = scipy.special.expit(own)
-        likelihood = own * count_x - (np.logaddexp(0.0, own) - math.log(2.0)) * counts
+        likelihood = own * count_x - (_softplus(own) - math.log(2.0)) * counts
         sharpness = np.log1p(counts * share * (1.0 - share) / precision)
         modes[k], evidence[k] = own, likelihood - 0.5 * (own**2 * precision + sharpness)
     return np.asarray((_posterior(evidence, times) * modes).sum(axis=0))

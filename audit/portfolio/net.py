@@ -25,10 +25,10 @@ from ..events.events import ColumnCells, Event, Labels
 from ..events.scores import Score
 from ..inference.guess_test import is_symmetric
 from ..inference.net_test import clearance, rough_bound
-from .cells import EVEN, FINE, RECURS, Array, Cut, Integers, event_of, runs_of_cells
+from .cells import EVEN, FINE, RANKED, RECURS, Array, Cut, Integers, event_of, runs_of_cells
 
 _EVEN, _BY_BOUND, _BY_CLEARANCE, _RECURRING = 0.3, 0.25, 0.2, 0.25  # docs/decisions/0004-portfolio-constants.md
-_RANKED, _TRIED = 32, 2_000  # places of a list, and events that are looked at for them
+_TRIED = 2_000  # events that are looked at for the places of a list
 _SHOWN = 3.0  # standard errors of the main runs at which the pilot's frequencies would give an expected bound
 
 
@@ -140,7 +140,7 @@ class _Places:
         way, at = np.divmod(tried, self.events.shape[1])
         column, low, high, _, count_x, count_y = self.events[:, at]
         is_able, rank = np.ones(len(tried), np.bool_), 1
-        while rank <= _RANKED and is_able.any():
+        while rank <= RANKED and is_able.any():
             first = int(is_able.argmax())
             weight[tried[first]] = 1.0 / rank
             is_same = (count_x == count_x[first]) & (count_y == count_y[first])

@@ -9,7 +9,7 @@ from operator import itemgetter
 import numpy as np
 
 from ..claims.claim import Claim
-from ..events.events import Apart, Array, Labels, NumberCells, OutcomeCells, Partition, Scored
+from ..events.events import Array, Labels, NumberCells, OutcomeCells, Partition, Scored
 from ..events.features import Coordinates
 from ..events.outputs import Outputs, as_numbers, as_vectors, is_vector, n_different, tally
 from ..events.scores import Coordinate, Number, Score
@@ -82,7 +82,7 @@ def learn_bins(x: Outputs, y: Outputs, choice: Choice, claim: Claim) -> Bins:
     order 32 what rare outputs show.
     """
     number = number_of_bins(min(len(x), len(y)))
-    event = choice.event.event if isinstance(choice.event, Apart) else choice.event
+    event = choice.event
     partitions, found = list[Partition](), list[tuple[float, Bins]]()
     if not isinstance(event, Scored) or _commonest_width(x) is None:  # of vectors the pilot has tried a linear score
         partitions.append(learn_cells(x, y, number, spread=True))

@@ -1,4 +1,4 @@
-"""Candidates that become columns, apart, as they are chosen on the first half of a pilot, before any column is.
+"""Candidates for columns, kept apart because they are chosen on half of a pilot, before any column is.
 
 No single column shows a leak of one key among hundreds, signs of two columns that agree more often on x, a parity of
 five columns, or the remainder of a number that rarely recurs, and there are too many of these to test. So each kind of
@@ -20,12 +20,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ..events.features import REACH, Columns, Conditional, Parities, Products, leave_out
-from ..events.leaves import Name, named_values, same_name
+from ..events.leaves import LEARNED, Name, named_values, same_name
 from ..events.named_parts import EXACT
 from ..events.outputs import Outputs, outcome_list
 from ..events.scores import (
-    MANY_DECIMALS,
-    MOST_ZEROS,
+    MOST_DIGITS,
     Decimals,
     LastDigits,
     OfScore,
@@ -34,12 +33,13 @@ from ..events.scores import (
     TrailingZeros,
     Units,
 )
-from .cells import ATOMS, FIRST, Array
+from .cells import ATOMS, FIRST, SINGLY, Array
 
 Bits = npt.NDArray[np.bool_]
 _Moments = tuple[Array, Array]
 
-_CLEARLY = 1.5  # standard errors beyond the largest of k differences that are noise
+# Standard errors beyond the largest of k differences that are noise: docs/decisions/0005-learned-scores.md.
+_CLEARLY = 1.5
 MOST = 24
 """Clear candidates of a kind, at most."""
 
@@ -53,7 +53,7 @@ def beyond_chance(candidates: int) -> float:
 
 # A column given the value of another.
 
-_MOST_KEYS = 1_000  # values of a column that are examined singly
+_MOST_KEYS = 1_000  # values of a column that are examined singly; this bounds the time
 _PER_KEY = 4  # runs for each value, on average, of a column that repeats
 BINS = 16
 """Bins in which two distributions are compared."""
@@ -116,7 +116,7 @@ def _largest(x: npt.NDArray[np.int64], y: npt.NDArray[np.int64]) -> Array:
 
 # Products of two columns.
 
-_RUNS = 50_000  # most runs on each dataset
+_RUNS = 50_000  # most runs on each dataset, which bound the time
 
 
 def clear_pairs(columns: Columns, x: Array, y: Array) -> Products | None:
@@ -162,8 +162,8 @@ def _products(values: Array) -> tuple[Array, Array]:
 
 # Parities of three or more columns.
 
-_ALL_SETS = 18  # most columns of which all sets are compared
-_OPERATIONS = 1e9  # most products of triples
+_ALL_SETS = 18  # most columns of which all sets are compared: 2¹⁸ counts take two megabytes
+_OPERATIONS = 1e9  # most products of triples, which bound the time
 _SEARCHED = 1_000  # most clear sets, of which those of one or two columns are left out
 
 
@@ -275,12 +275,8 @@ def _signs(bits: Bits) -> npt.NDArray[np.float32]:
 
 # Keys of histograms and tables.
 
-COMPARED = 20_000
-"""Most runs on each dataset whose distributions are compared for thousands of candidates."""
-
 _MOST_NUMBERS = 200_000  # in the outputs on which keys are compared
 _SHOWN, _SAMPLED = 200, 20  # outputs on each dataset that show whether there are keys, and how many
-_FEW_NAMES = 64  # of outputs whose numbers are looked at singly
 _MOST_OF_ONE = 2_500  # numbers of an output: reading them takes milliseconds
 _MOST_NAMES = 4_000  # keys that are compared, the commonest
 
@@ -291,7 +287,7 @@ def have_keys(x: Outputs, y: Outputs) -> bool:
     for output in outcome_list(x[:_SHOWN]) + outcome_list(y[:_SHOWN]):
         for name, _ in named_values(output):
             names.add(same_name(name))
-            if name[0] or len(names) > _FEW_NAMES:
+            if name[0] or len(names) > SINGLY:
                 return True
     return False
 
@@ -331,7 +327,7 @@ def _affordable(x: Outputs, y: Outputs) -> int:
     if numbers > _MOST_OF_ONE:
         leave_out("keys", f"outputs have more than {_MOST_OF_ONE:,} numbers, so these were not examined by their keys")
         return 0
-    return min(len(x), len(y), COMPARED, int(_MOST_NUMBERS / numbers))
+    return min(len(x), len(y), LEARNED, int(_MOST_NUMBERS / numbers))
 
 
 def _key_distances(
@@ -393,8 +389,8 @@ def digit_scores(
 def _candidates(score: Score, x: Array, y: Array) -> Iterator[tuple[OfScore, Any]]:
     """The clear scores, and what turns values of the number into those that they read."""
     decimals = Decimals(score)
-    on_grid = [np.count_nonzero(decimals.of_values(side[:_FOR_DECIMALS]) < MANY_DECIMALS) for side in (x, y)]
-    if max(on_grid) >= _FEW_ON_GRID and _differ(decimals.of_values(x), decimals.of_values(y), MANY_DECIMALS + 1):
+    on_grid = [np.count_nonzero(decimals.of_values(side[:_FOR_DECIMALS]) < MOST_DIGITS) for side in (x, y)]
+    if max(on_grid) >= _FEW_ON_GRID and _differ(decimals.of_values(x), decimals.of_values(y), MOST_DIGITS + 1):
         yield decimals, np.asarray
     first = x[:FIRST]
     if len(np.unique(first)) <= min(ATOMS, len(first) // 2):
@@ -403,12 +399,12 @@ def _candidates(score: Score, x: Array, y: Array) -> Iterator[tuple[OfScore, Any
         if max(np.abs(x).max(), np.abs(y).max()) > EXACT:
             return
         zeros = TrailingZeros(score)
-        if _differ(zeros.of_values(x), zeros.of_values(y), MOST_ZEROS + 1):
+        if _differ(zeros.of_values(x), zeros.of_values(y), MOST_DIGITS + 1):
             yield zeros, np.asarray
         yield from _remainder(score, x, y, _DIVISORS)
     elif len(np.unique(np.mod(first, 1.0))) > _HARDLY_RECUR * len(first):
         yield from _remainder(score, x, y, (1,))
-    elif (most := int(decimals.of_values(first).max())) < MANY_DECIMALS:
+    elif (most := int(decimals.of_values(first).max())) < MOST_DIGITS:
         units = Units(score, most)
         for each, _ in _remainder(units, units.of_values(x), units.of_values(y), _DIVISORS):
             yield each, units.of_values

@@ -23,14 +23,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import scipy
 
-from ..claims.claim import Claim, ParametricClaim
+from ..claims.claim import Claim
 from ..errors import OptionError
 from ..inference.betting_test import BETS, WEIGHTS, best_line, log_mean
 from ..inference.binomial_tails import Array, limits, upper_tail
@@ -46,9 +46,9 @@ from ..inference.event_test import (
     mass_below,
     rates,
     root_from_below,
-    table_angles,
 )
 from ..inference.guess_test import Guesses
+from ..options import MOST_RUNS
 
 _LEAST = 1e-15  # probability below which no audit observes an event
 
@@ -257,12 +257,12 @@ class RegionProbabilities:
     table: Array | None  # tails of x, shape (points, counts)
 
     @classmethod
-    def of(cls, claim: Claim, rough: Claim, n: int, m: int, low: float, high: float) -> RegionProbabilities:
-        """Prepare the boundary of `claim` between two angles of q; `rough` is nearly the same claim, and cheap."""
+    def of(cls, claim: Claim, n: int, m: int, low: float, high: float) -> RegionProbabilities:
+        """Prepare the boundary of a claim between two angles of q."""
         unit = 0.5 / math.sqrt(m)
         half = 0.5 * CELL * unit
         low, high = low + half, max(high - half, low + 3.0 * half)
-        angle, starts = _points_and_blocks(rough, n, m, low, high)
+        angle, starts = _points_and_blocks(claim, n, m, low, high)
         p, p_rest = claim.max_power(*rates(angle + half))
         q, q_rest = rates(angle - half)
         near = REACH * 0.5 / math.sqrt(m)
@@ -329,63 +329,6 @@ def _tail(counts: Array, runs: int, p: Array, p_rest: Array) -> Array:
     return upper_tail(counts + correction, runs, p, p_rest, normal_from=_NORMAL_FROM)
 
 
-_ERRORS = 24.0  # standard errors around q that a power needs
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Tabulated(ParametricClaim):
-    """A claim's family near one q, as cheap as a boundary with a closed form.
-
-    It is linear between grid points, on the arcsine scale, and between tabulated members.
-    """
-
-    claim: Claim
-    angle: Array
-    step: float  # of the privacy parameter between tabulated members
-    own: float
-    powers: dict[int, Array] = field(default_factory=dict)  # filled on demand; shared by the family
-
-    parameter_name, _parameter_field = "parameter", "own"
-    has_closed_form = True  # the tables are as cheap as a formula
-
-    @property
-    def max_parameter(self) -> float:
-        return self.claim.max_parameter
-
-    def _member(self, number: int) -> Array:
-        if number not in self.powers:
-            parameter = max(self.claim.parameter + number * self.step, 0.0)
-            member = self.claim.with_parameter(min(parameter, self.claim.max_parameter * (1.0 - 1e-12)))
-            self.powers[number] = arcsine_angle(*member.max_power(np.sin(self.angle) ** 2, np.cos(self.angle) ** 2))
-        return self.powers[number]
-
-    def _boundary(self, q: Array, q_complement: Array) -> tuple[Array, Array]:
-        place = (self.own - self.claim.parameter) / self.step
-        below = math.floor(place)
-        table = self._member(below)
-        if place > below:
-            low = max(self.claim.parameter + below * self.step, 0.0)
-            high = min(self.claim.parameter + (below + 1) * self.step, self.claim.max_parameter)
-            table = table + (self.own - low) / (high - low) * (self._member(below + 1) - table)
-        found = np.interp(arcsine_angle(q, q_complement), self.angle, table)
-        return np.sin(found) ** 2, np.cos(found) ** 2
-
-    def _parameter_of(self, p: Array, p_complement: Array, q: Array, q_complement: Array) -> Array:
-        return self.claim.rough_parameter_of(p, q, p_complement, q_complement)
-
-
-def tabulated(claim: Claim, n: int, m: int, q: float) -> Claim:
-    """Return the claim with a boundary that is cheap near `q`; a claim with a closed form is returned as it is."""
-    if claim.has_closed_form:
-        return claim
-    middle, unit = math.asin(math.sqrt(q)), 0.5 / math.sqrt(m)
-    angle = table_angles(max(middle - _ERRORS * unit, 0.0), min(middle + _ERRORS * unit, math.pi / 2), m)
-    power = float(arcsine_angle(*claim.max_power(q, 1.0 - q)))
-    above = min(power + 0.5 / math.sqrt(n), 0.5 * math.pi - 1e-9)  # a standard error of x
-    step = min(max(rise(claim, q, power, above), 1e-6), 1.0, 0.5 * (claim.max_parameter - claim.parameter))
-    return _Tabulated(claim, angle, step, claim.parameter)
-
-
 def rise(claim: Claim, q: float, low: float, high: float) -> float:
     """Return about how much the privacy parameter rises if the angle of p at q does so from `low` to `high`."""
     p, p_rest = (np.square(turn([low, high])) for turn in (np.sin, np.cos))
@@ -406,11 +349,10 @@ def critical_curve(claim: Claim, n: int, m: int, q: float, alpha: float, y: Arra
     Counts are refuted if the probability of their region is at most alpha at every point of the boundary that is
     plausible given y. A search along the chain finds, for every y, the last region that is not refuted.
     """
-    rough = tabulated(claim, n, m, q)
-    step, tuned_z = _step_of_chain(rough, n, m, q), max(float(-scipy.special.ndtri(alpha)), 0.5)
+    step, tuned_z = _step_of_chain(claim, n, m, q), max(float(-scipy.special.ndtri(alpha)), 0.5)
     some, number = np.unique(np.clip(y, *likely_counts(m, q)), return_inverse=True)
     low, high = (arcsine_angle(limit, 1.0 - limit) for limit in limits(some, m, alpha=GAMMA / 2))
-    boundary = RegionProbabilities.of(claim, rough, n, m, float(low[0]), float(high[-1]))
+    boundary = RegionProbabilities.of(claim, n, m, float(low[0]), float(high[-1]))
     half = 0.499 * CELL * 0.5 / math.sqrt(m)
     first = np.minimum(np.searchsorted(boundary.angle, low + half), len(boundary.angle) - 1)
     last = np.maximum(np.searchsorted(boundary.angle, high - half), first + 1)
@@ -419,10 +361,10 @@ def critical_curve(claim: Claim, n: int, m: int, q: float, alpha: float, y: Arra
 
     def needed_at(place: float) -> Array:
         """Return c before rounding up, for the region at this place of the chain; at 0 it is that of the parameter."""
-        parameter, z = rough.parameter + place * step, tuned_z
+        parameter, z = claim.parameter + place * step, tuned_z
         if parameter < 0.0:
             parameter, z = 0.0, max(z + parameter / step, 0.0)
-        member = rough.with_parameter(min(parameter, rough.max_parameter * (1.0 - 1e-12)))
+        member = claim.with_parameter(min(parameter, claim.max_parameter * (1.0 - 1e-12)))
         return counts_needed(everywhere, n, m, member, z)
 
     places, needed, excess, new = np.empty(0), np.empty((0, len(y))), np.empty((0, len(y))), _START
@@ -440,7 +382,7 @@ def critical_curve(claim: Claim, n: int, m: int, q: float, alpha: float, y: Arra
             new = new[np.round((np.arange(_AT_ONCE) + 0.5) / _AT_ONCE * (len(new) - 1)).astype(int)]
         if not len(new):
             break
-    allowed = np.floor(n * rough.max_power(y / m, (m - y) / m)[0] * (1.0 + 1e-12))  # never refuted
+    allowed = np.floor(n * claim.max_power(y / m, (m - y) / m)[0] * (1.0 + 1e-12))  # never refuted
     return np.maximum(bracket.critical(n), allowed + 1.0)
 
 
@@ -516,12 +458,12 @@ class _Bracket:
 
 # Power and detectable excess.
 
-_MOST_RUNS = 10**12
 # Alternating rounds for event and excess, which start from the normal approximation and stop if it is near enough.
 _ROUNDS, _NEAR_ENOUGH, _LARGEST = 4, 0.1, 1e3
 _SIZE = 64.0  # makes the first step of a search proportional to the surplus
 _NEARNESS = 1e-4  # relative accuracy of a detectable excess
-_BLOCKS = 500  # of counts on y
+_MOST_PLANNED = 100 * MOST_RUNS  # a plan may say how far an audit is out of reach
+_BLOCKS = 500  # of counts on y within six standard deviations of the mean: each is a fortieth of one wide
 _KNOWN = 3.0  # standard deviations of Y in which a curve is reused for another rate
 
 
@@ -635,7 +577,7 @@ def runs_needed(claim: Claim, q: Alternative, *, excess: float, power: float = 0
     event = event_of(claim, excess, q)
     at = (aim / max(event.clearance, 1e-9)) ** 2
     while high > max(low + 1.0, 1.01 * low):
-        at = float(round(min(max(at, low + 1.0), high - 1.0, _MOST_RUNS)))
+        at = float(round(min(max(at, low + 1.0), high - 1.0, _MOST_PLANNED)))
         power_on_y = _Power.of(claim, int(at), int(at), event.q, alpha)
         reached = power_on_y.at(np.array([event.p]), np.array([event.p_rest]))
         # The normal quantile of the power grows like the root of the runs; step slightly beyond the predicted number.
@@ -643,11 +585,11 @@ def runs_needed(claim: Claim, q: Alternative, *, excess: float, power: float = 0
         gain = min(max(aim / max(seen, 0.2 * aim), 0.5), 2.0) ** 2
         if reached >= power:
             high, at = at, at * min(gain, 1.0) / (1.0 + further)
-        elif at < _MOST_RUNS:
+        elif at < _MOST_PLANNED:
             low, at = at, at * max(gain, 1.0) * (1.0 + further)
         else:
             raise OptionError(
-                f"excess={excess:g} needs more than {_MOST_RUNS:,} runs on each dataset with an event of "
+                f"excess={excess:g} needs more than {_MOST_PLANNED:,} runs on each dataset with an event of "
                 f"probability {event.q:.3g}; use a larger excess.",
                 excess=excess,
             )

@@ -5,17 +5,21 @@ Proofs: docs/proofs/choices.md, docs/proofs/joint-test.md
 
 from __future__ import annotations
 
+import functools
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
 from ..clock import now
-from ..events.events import Apart, Counted, Event, Labels, Outcomes, Partition, Scored, sketch, with_names
+from ..events.events import Counted, Event, Labels, Outcomes, Partition, Scored, sketch, with_names
 from ..events.outputs import Outputs
 from ..events.scores import Additive
+from ..floating_point_errors import with_own_arithmetic
 from ..health.event_checks import Evidence, constant_output, ends_of, idle_event, pilot_findings, run_notes
 from ..health.findings import FALSE_ALARM, Finding, HealthCheck
 from ..health.run_independence import examine
@@ -24,13 +28,14 @@ from ..inference.event_test import Counts, Direction, directed, joint_test
 from ..inference.guess_test import guess_test, guesses_by_coins, is_symmetric
 from ..inference.net_test import net_test
 from ..portfolio.choice import Choice, choose_on
-from ..portfolio.columns import cuts_of
+from ..portfolio.columns import NUMBERS, cuts_of
 from ..portfolio.floating_point_leaks import floating_point_leak_in
 from ..portfolio.net import Net
 from ..portfolio.partitions import Bins, learn_bins, learn_cells, recur
 from ..random_streams import Stream, sequence_of
-from ..results.audit_result import AuditResult, FixedSizeResult, OtherDirection, Settings, Stop
+from ..results.audit_result import AuditResult, FixedSizeResult, OtherDirection, Stop
 from ..results.bin_result import BinCounts
+from ..results.claim_pair_and_alpha import Settings
 from ..results.verdict import Verdict, largest_excess, verdict_of
 from ..sampling.object_identity import versions
 from ..sampling.pilot_and_batch_sizes import grown_pilot_runs, pilot_runs
@@ -46,8 +51,6 @@ from .detectable_excess import (
 )
 
 # What an audit tests: events, plain events and partitions, chosen on outputs that do not enter the test.
-
-_NUMBERS = 4_000_000  # coordinates of vectors on each side in a grown pilot: 32 megabytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +85,7 @@ class Portfolio:
 
 def longest_pilot(runs: int, width: int) -> int:
     """The pilot of outputs of `width` numbers, if they have several columns or a shorter pilot promises nothing."""
-    return max(pilot_runs(runs), min(grown_pilot_runs(runs), _NUMBERS // max(width, 1)))
+    return max(pilot_runs(runs), min(grown_pilot_runs(runs), NUMBERS // max(width, 1)))
 
 
 # The test of what was chosen, by its counts.
@@ -297,8 +300,11 @@ class Audit(ABC):
         assert self.test is not None
         return self.test.tested()
 
-    def detectable(self, evidence: Evidence, tested: Tested) -> Detectable:
-        """The smallest excess that these runs would have shown with the power of the settings."""
+    def detectable(self, evidence: Evidence, tested: Tested) -> Callable[[], Detectable]:
+        """Return a function that computes the smallest excess that these runs show with the power of the settings.
+
+        It holds numbers and no outputs, as the result keeps it until the excess is read.
+        """
         assert self.test is not None
         claim, power, alpha = self.settings.claim, self.settings.power, tested.event_alpha
         choice, counts, known = evidence.choice, evidence.counts, learned(evidence)
@@ -306,18 +312,24 @@ class Audit(ABC):
         if tested.opposite is not None:
             against = directed(claim, tested.opposite.counts, choice.more_likely_on).counts
             other = replace(tested.opposite, counts=against)
-            found = detectable_by_guesses(claim, other, held.counts, self.runs, known, alpha=alpha, power=power)
+            of_event = partial(detectable_by_guesses, claim, other, held.counts, self.runs, known)
         else:
-            found = detectable(held.claim, held.counts, self.runs, known, alpha=alpha, power=power)
-        if found.basis == "event" and tested.event is not choice.event:
-            found = replace(found, basis="chosen")
-        bins = self.test.portfolio.divergence_bins
-        if bins is None or found.basis != "gaussian":
-            return found
-        learned_from = int(bins.known_x.sum())
-        level = alpha if tested.divergence is None else tested.divergence.alpha
-        by_bins = detectable_by_divergence(claim, learned_from, counts.runs_x, counts.runs_y, alpha=level, power=power)
-        return replace(found, excess=min(found.excess, by_bins))
+            of_event = partial(detectable, held.claim, held.counts, self.runs, known)
+        is_another, bins, by_bins = tested.event is not choice.event, self.test.portfolio.divergence_bins, None
+        if bins is not None:
+            level = alpha if tested.divergence is None else tested.divergence.alpha
+            sizes = int(bins.known_x.sum()), counts.runs_x, counts.runs_y
+            by_bins = partial(detectable_by_divergence, claim, *sizes, alpha=level, power=power)
+
+        def compute() -> Detectable:
+            found = of_event(alpha=alpha, power=power)
+            if found.basis == "event" and is_another:
+                found = replace(found, basis="chosen")
+            if by_bins is None or found.basis != "gaussian":
+                return found
+            return replace(found, excess=min(found.excess, by_bins()))
+
+        return compute
 
     def own_fields(self, tested: Tested) -> dict[str, Any]:
         """Fields of this kind of result, without those of a net."""
@@ -338,18 +350,18 @@ class Audit(ABC):
         settings, evidence, tested = self.settings, self.evidence(), self.tested()
         choice = evidence.choice
         claim = directed(settings.claim, tested.counts, tested.more_likely_on).claim
-        found = None if tested.bound > claim.parameter else self.detectable(evidence, tested)
-        excess, detect = None if found is None else found.excess, settings.detect
+        # It may be computed after the call, under any settings of the user.
+        detectable, detect = functools.cache(with_own_arithmetic(self.detectable(evidence, tested))), settings.detect
         if self.is_sized and detect is not None and self.stopped != "request":
             # It states the excess that it reached and never calls itself too small, unless it missed the request by a
             # factor of two, or the caller accepts more than an audit may have without being inconclusive.
-            is_missed = excess is not None and excess > 2.0 * detect
+            is_missed = tested.bound <= claim.parameter and detectable().excess > 2.0 * detect
             detect = detect if is_missed or detect > largest_excess(settings.claim) else None
         unsteady = []
         if self.is_in_order and self.test is not None:
             tried = zip((choice, *choice.others), self.test.counted.counts, strict=True)
             unsteady = [finding for each, counts in tried for finding in pilot_findings(each, counts, of_runs)]
-        verdict = verdict_of(claim, tested.bound, excess, detect, of_runs)
+        verdict = verdict_of(claim, tested.bound, lambda: detectable().excess, detect, of_runs)
         of_event = unsteady or constant_output(evidence)
         if not of_event and not of_runs and verdict is not Verdict.REFUTED:  # too few runs are said already
             of_event = idle_event(evidence, says_too_few=verdict is Verdict.INCONCLUSIVE)
@@ -364,6 +376,7 @@ class Audit(ABC):
         net, own = None if self.test is None else self.test.portfolio.net, self.own_fields(tested)
         if net is not None:
             own |= {"net_events": net.n_events, "net_alpha": tested.net_alpha}
+        own |= {"min_detectable_excess": lambda: detectable().excess, "excess_basis": lambda: detectable().basis}
         own_notes = (*run_notes(self.x, self.y, *self.main, runs=self.kept_runs), *self.note_of_cut, *notes)
         result = self.kind(
             mechanism=settings.name,
@@ -379,8 +392,6 @@ class Audit(ABC):
             alpha=settings.alpha,
             pvalue=tested.pvalue,
             bound=tested.bound,
-            min_detectable_excess=excess,
-            excess_basis="event" if found is None else found.basis,
             power=settings.power,
             detect=detect,
             runs=self.runs,
@@ -424,6 +435,5 @@ def learned(evidence: Evidence) -> Learned:
     choice, is_discrete = evidence.choice, recur(evidence.x, evidence.y)
     events = [each.event for each in (choice, *choice.others)]
     ends = 0 if is_discrete else max(0 if isinstance(event, Outcomes) else ends_of(event) or 1 for event in events)
-    whole = [event.event if isinstance(event, Apart) else event for event in events]
-    is_learned = any(isinstance(event, Scored) and isinstance(event.score, Additive) for event in whole)
+    is_learned = any(isinstance(event, Scored) and isinstance(event.score, Additive) for event in events)
     return Learned(choice.pilot_counts, ends, is_discrete, is_learned)

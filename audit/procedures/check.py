@@ -28,13 +28,13 @@ from ..health.findings import Finding, HealthCheck, Snapshot, checks_to_ignore, 
 from ..inference.event_test import Directed, check_test_alpha, directed
 from ..inference.guess_test import Guesses, coins_for
 from ..known_options import with_known_options
-from ..options import DEFAULTS, LEAST_RUNS, Budget, Options, check_sequential, checked_seed
+from ..options import DEFAULTS, LEAST_RUNS, MOST_RUNS, USUAL_RUNS, Budget, Options, check_sequential, checked_seed
 from ..portfolio.choice import Choice, directed_shares
 from ..power.joint_test_power import Alternative, AsLikely, GaussianNoise, event_of, power_of_test, runs_needed
 from ..progress import Meter, told
 from ..random_streams import Stream, seed_of
-from ..results.audit_result import FINAL_SHARE, AuditResult, InterimAnalysis, Settings
-from ..results.stated import pair_of, stated
+from ..results.audit_result import AuditResult, InterimAnalysis
+from ..results.claim_pair_and_alpha import FINAL_SHARE, Settings, pair_of, stated
 from ..sampling.block_plan import Plan
 from ..sampling.draw import plan_blocks
 from ..sampling.object_identity import source_of
@@ -52,8 +52,8 @@ if TYPE_CHECKING:
 
 # Number of runs that an audit needs to detect a given excess, for the event that a first pilot chooses.
 
-_FIRST, _MOST = 2_000, 10**9
-_GROWTH = 1.1
+_FIRST = 2_000  # runs of the first audit, whose pilot of a thousand says how many the second has
+_GROWTH = 1.1  # of the runs until they suffice, so that they exceed the need by a tenth at most
 _MARGIN = 0.96  # planned for slightly less than the request, since the event's frequency is only known at the end
 _ERRORS = (-2.0, 2.0)  # deviations of that frequency, in standard errors, for which the runs have to suffice too
 
@@ -65,7 +65,7 @@ def runs_for(plan: Plan, settings: Settings, *, sequential: bool) -> int:
     outputs have their own seed and are not used again. A sequential audit is sized for its final test.
     """
     if settings.detect is None:
-        return _RUNS
+        return USUAL_RUNS
     plan = replace(
         plan,
         seed=seed_of(plan.seed, Stream.SIZING),
@@ -92,7 +92,10 @@ def runs_for(plan: Plan, settings: Settings, *, sequential: bool) -> int:
             main = _by_guesses(claim, _guesses(choice), excess, alpha=alpha, power=settings.power)
         else:
             alternatives = _alternatives(tested, choice.pilot_runs, excess)
-            main = runs_needed(tested.claim, alternatives[0], excess=excess, power=power, alpha=alpha)
+            try:
+                main = runs_needed(tested.claim, alternatives[0], excess=excess, power=power, alpha=alpha)
+            except OptionError:  # which names the planned excess, not the requested one
+                raise _too_many(settings.detect) from None
             q = event_of(tested.claim, excess, alternatives[0]).q
         needed = max(with_pilot(main, q), LEAST_RUNS)
         if audit.pilot_runs > pilot_runs(needed):  # a rare event needs a longer pilot
@@ -164,17 +167,19 @@ def _power(claim: Claim, runs: int, deep: float, alternative: Alternative, exces
 
 
 def _check_size(runs: int, detect: float) -> None:
-    if runs > _MOST:
-        raise OptionError(
-            f"detect={detect:g} takes more than {_MOST:,} runs; use a larger excess, or set runs=.",
-            detect=detect,
-        )
+    if runs > MOST_RUNS:
+        raise _too_many(detect)
+
+
+def _too_many(detect: float) -> OptionError:
+    return OptionError(
+        f"detect={detect:g} takes more than {MOST_RUNS:,} runs; use a larger excess, or set runs=.", detect=detect
+    )
 
 
 _LOG = logging.getLogger("dpaudit")
 _STATE = "the mechanism keeps state from run to run, so one process drew all runs, regardless of the number of workers"
 _FIXED = "calls give the same outputs with every rng, so each run was drawn by a call with size=1"
-_RUNS = 1_000_000  # if neither runs nor an excess to detect is requested
 
 
 @overload
@@ -344,7 +349,7 @@ def audit_pair(mechanism: Any, x: Any, y: Any, options: Options, earlier: Earlie
         told(options.progress, sampler.name) as meter,
     ):
         sampler = meter.watch(sampler)
-        planned = _RUNS if runs is None and settings.detect is None else runs
+        planned = USUAL_RUNS if runs is None and settings.detect is None else runs
         expect(meter, planned, sequential=sequential, is_limited=until not in (None, math.inf))
         if meter is not options.progress:  # no part of a search
             meter.way_on = continues(options.seed, is_kept=store is not None)
@@ -414,7 +419,8 @@ def _conclude(
     if result.is_refuted and if_refuted:
         result = replace(result, notes=(if_refuted, *result.notes))
     result.environment.update(seconds=round(now() - started, 3), **source_of(plan.sampler.function))
-    _LOG.info("%s: %s", result.mechanism, result.sentence)
+    if _LOG.isEnabledFor(logging.INFO):
+        _LOG.info("%s: %s", result.mechanism, result.sentence)
     return result
 
 

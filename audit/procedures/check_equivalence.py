@@ -31,15 +31,16 @@ from ..health.findings import HealthCheck, Snapshot, checks_to_ignore, take_snap
 from ..health.run_independence import examine_draws
 from ..inference.event_test import check_test_alpha, directed, parameter_lower
 from ..known_options import with_known_options
-from ..options import DEFAULTS, Progress, checked_seed
+from ..options import DEFAULTS, USUAL_RUNS, Progress, checked_seed
 from ..portfolio.choice import choose_on
 from ..portfolio.columns import cuts_of
 from ..portfolio.partitions import learn_cells
 from ..power.joint_test_power import sequential_excess
 from ..progress import told
 from ..random_streams import Stream, sequence_of
-from ..results.audit_result import AuditResult, Pair
+from ..results.audit_result import AuditResult
 from ..results.bin_result import BinCounts
+from ..results.claim_pair_and_alpha import Pair
 from ..results.equivalence_result import EquivalenceResult
 from ..sampling.block_plan import Plan, note_of_cut
 from ..sampling.draw import count_events, plan_blocks, shapes_of
@@ -50,6 +51,7 @@ from ..sampling.sampler import OutputPart, Sampler, as_sampler, picked
 from ..sampling.tasks import total_counts
 from ..settings import or_setting, setting
 from .check import check
+from .detectable_excess import CAUTION
 from .fixed_size import draw_checked
 
 # Two versions of a mechanism as one mechanism, whose dataset names the version to run.
@@ -126,11 +128,10 @@ def _opened(parcel: Parcel) -> TwoVersions:
 # Two versions that return the same constant are equal, and there is only one dataset.
 _AS_IT_SHOULD_BE = frozenset({HealthCheck.CONSTANT_OUTPUT, HealthCheck.NO_POWER, HealthCheck.EQUAL_DATASETS})
 _UNLISTED_SHARE = 0.1  # most of the margin that outcomes without a cell may take for a limit over every event
-# Most runs that bets are learned from; the last event is learned from a third of all runs.
-_LEARNED_FROM, _LEARNED_PART, _CAUTION = 200_000, 3, 4.0
+_LEARNED_PART = 3  # a sequential audit learns its last event from a third of all runs
 
 
-_RUNS, _BINS = 1_000_000, 32  # without a number in the call; 32 bins did best in measurements
+_BINS = 32  # without a number in the call; 32 did best in measurements
 _WITHOUT_MARGIN = ("detect", "power", "sequential", "seconds", "floating_point")
 _OPTIONS = (*_WITHOUT_MARGIN, "output", "bins", "jobs", "name", "ignore", "progress")
 _DEFAULTS = {name: DEFAULTS[name] for name in _OPTIONS} | {"bins": None}
@@ -298,9 +299,11 @@ def _common_excess(runs: int, alpha: float, power: float) -> float:
 
     Half of the runs that the last bets were learned from choose the event, by its excess minus four standard errors.
     """
+    from .sequential import KEPT  # imported late: a comparison with a margin does not bet
+
     found = sequential_excess(PureDP(0.0), late_batches(runs), 0.5, alpha=alpha, power=power)
-    held = min(runs, _LEARNED_FROM) / _LEARNED_PART / 2
-    return max(found, (_CAUTION + float(ndtri(power))) * math.sqrt(0.5 / held) / 0.5)
+    held = min(runs, KEPT) / _LEARNED_PART / 2
+    return max(found, (CAUTION + float(ndtri(power))) * math.sqrt(0.5 / held) / 0.5)
 
 
 def _within_margin(
@@ -319,7 +322,7 @@ def _within_margin(
 ) -> EquivalenceResult:
     """The limits of the total variation distance, from one event and from bins."""
     started = now()
-    runs = or_setting("runs", runs) or _RUNS
+    runs = or_setting("runs", runs) or USUAL_RUNS
     sampler = as_sampler(versions.mechanism, name)
     wanted = pilot_runs(runs)
     with told(progress, sampler.name) as meter:

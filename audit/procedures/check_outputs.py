@@ -38,7 +38,8 @@ from ..inference.event_test import check_test_alpha
 from ..known_options import with_known_options
 from ..options import LEAST_RUNS, FloatingPoint, checked_seed, is_single
 from ..random_streams import Stream, seed_of_coins, sequence_of
-from ..results.audit_result import AuditResult, Pair, Settings
+from ..results.audit_result import AuditResult
+from ..results.claim_pair_and_alpha import Pair, Settings
 from ..sampling.object_identity import ELSEWHERE
 from ..sampling.output_hashes import contents
 from ..sampling.pilot_and_batch_sizes import pilot_runs

@@ -26,7 +26,7 @@ import numpy.typing as npt
 import scipy
 
 from ..claims.claim import Claim
-from ..inference.divergence_test import telling_divergence
+from ..inference.divergence_test import SPARED, telling_divergence
 from ..inference.event_test import Counts, largest_parameter
 from ..inference.guess_test import Guesses
 from ..portfolio.partitions import number_of_bins
@@ -49,11 +49,11 @@ SHARE = 0.75
 """Clearance of a chosen event, or log ratio of one of a learned sum, relative to the best one's: of events chosen for
 Gaussian noise, 19 of 20 have .97 of it at a δ of .001 and 2,000 runs, and .68 to .81 at 1e-5 and up to a million runs.
 """
-_CAUTION = 4.0  # standard errors by which early runs have to show an event before it is bet on
+CAUTION = 4.0
+"""Standard errors by which early runs have to show an event before it is bet on."""
 _LATER = 8.0  # nearly all sequential audits bet on an event after this multiple of the runs that show it (1.7: 80%)
 _LATER_KNOWN = 2.0  # the same for outcomes, which have no ends to learn; audits refute from 0.5 to 1
 _FAR = 0.8  # share of the standard errors needed by the best test below which nothing is simulated
-_AIMED = 0.98  # part of the level of a test of divergences that its bets aim at
 _ERRORS = 3.0  # standard errors beyond what Gaussian noise could show
 _APART = 2.0  # standard errors by which the ratios of two events differ clearly
 FEW = 1_000  # runs that need not show a difference, even if there is one to be seen
@@ -169,7 +169,7 @@ def shows_divergence(
     """
     mu = claim.with_parameter(claim.parameter + excess).gaussian_mu
     assert mu is not None
-    needed = float(scipy.special.ndtri(power_of_the_test(power)) - scipy.special.ndtri(_AIMED * alpha))
+    needed = float(scipy.special.ndtri(power_of_the_test(power)) - scipy.special.ndtri(SPARED * alpha))
     return telling_divergence(*_gaussian_bins(mu, max(known, 4)), claim, runs_x, runs_y, max(known, 1))[1] >= needed
 
 
@@ -222,7 +222,7 @@ def learned_after(claim: Claim, event: AlternativeEvent, *, later: float) -> flo
     Events are compared on half of the runs, by their frequencies less a penalty.
     """
     runs = np.geomspace(32, 1e12, 400)
-    away = _CAUTION / (2.0 * np.sqrt(runs / 2))
+    away = CAUTION / (2.0 * np.sqrt(runs / 2))
     angle_p = np.maximum(math.atan2(math.sqrt(event.p), math.sqrt(event.p_rest)) - away * math.sqrt(0.5), 0.0)
     angle_q = np.minimum(math.asin(math.sqrt(event.q)) + away * math.sqrt(0.5), math.pi / 2)
     shows = claim.rough_parameter_of(

@@ -20,8 +20,8 @@ from ..events.outputs import Outputs, Raised, merge
 from ..floating_point_errors import under
 from ..portfolio.choice import Choice, directed_shares
 from ..random_streams import seed_of_coins
-from ..results.audit_result import Settings
 from ..results.bin_result import BinCounts
+from ..results.claim_pair_and_alpha import Settings
 from ..sampling.block_plan import Plan, check_shape, note_of_cut
 from ..sampling.draw import count_events, draw_pilot, shapes_of
 from ..sampling.pilot_and_batch_sizes import pilot_runs
@@ -191,7 +191,7 @@ class FixedSizeAudit(Audit):
 
 _LEAST_SAVED = 0.02  # share of the runs that the division has to save
 _LARGEST_RATIO = 4.0  # of the runs on the two datasets, so that no other event is tested on far fewer runs
-_STEPS = 401  # of the other dataset's probability
+_STEPS = 401  # of the other dataset's probability, from 1e-12 to 1: steps of 7%
 
 
 def divided(choice: Choice, claim: Claim, main: int) -> tuple[int, int]:

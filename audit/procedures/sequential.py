@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import groupby
 from typing import Any, TypeAlias
 
@@ -38,10 +39,22 @@ from ..portfolio.choice import DIRECTIONS, Choice, choose_each_way, choose_seen,
 from ..portfolio.columns import cuts_of
 from ..portfolio.partitions import Bins, learn_bins
 from ..random_streams import Stream, seed_of_coins, sequence_of
-from ..results.audit_result import FINAL_SHARE, InterimAnalysis, OtherDirection, SequentialResult, Settings
+from ..results.audit_result import InterimAnalysis, OtherDirection, SequentialResult
+from ..results.claim_pair_and_alpha import FINAL_SHARE, Settings
 from ..sampling.block_plan import Plan, note_of_cut
 from ..sampling.draw import count_pairs, draw_pilot, shapes_of
-from ..sampling.pilot_and_batch_sizes import FIRST, LEAST, Begun, Clock, keep_begun, next_size, pilot_runs, recall_begun
+from ..sampling.pilot_and_batch_sizes import (
+    FEW_COUNTS,
+    FIRST,
+    LEAST,
+    LEAST_PILOT,
+    Begun,
+    Clock,
+    keep_begun,
+    next_size,
+    pilot_runs,
+    recall_begun,
+)
 from ..sampling.tasks import BlockCounts, Events, MainCounts, PairCounts
 from .audit import Audit, Blocks, PortfolioTest, Tested, learned, longest_pilot
 from .detectable_excess import UNKNOWN, Detectable, detectable_sequentially, may_detect
@@ -58,7 +71,7 @@ _RARE_COUNTS = 2  # outputs seen on one dataset only that are bet on
 # Standard errors that are added to an event's distance above its line before the largest bet is computed, so that an
 # event further below it is not bet on; and the distance below it from which rare events are not bet on.
 _DOUBT, _RARE_DOUBT = 0.5, 1.0
-_FEW_COUNTS, _LARGEST_ERROR = 50, 0.125  # of an event whose ratio is known well
+_LARGEST_ERROR = 0.125  # of the log ratio of an event that is known well, as a share of it
 _NO_EVENT: Seen = (1e-9, 0.5, 1e9)  # frequencies that no bet is placed on: of an event on the other side only
 
 
@@ -264,7 +277,7 @@ def _frequencies(choice: Choice | None) -> Seen:
 def _is_unsure(choice: Choice) -> bool:
     """Whether the standard error of the log ratio is more than an eighth of it."""
     fewer, more = sorted((choice.pilot_count_x, choice.pilot_count_y))
-    return fewer < _FEW_COUNTS or math.sqrt(1.0 / fewer + 1.0 / more) > _LARGEST_ERROR * math.log(more / fewer)
+    return fewer < FEW_COUNTS or math.sqrt(1.0 / fewer + 1.0 / more) > _LARGEST_ERROR * math.log(more / fewer)
 
 
 def _smoothed(count_p: int, count_q: int, runs: int) -> Seen:
@@ -317,17 +330,19 @@ def largest_bets(lines: Sequence[Sequence[Line]], seen: Sequence[Seen]) -> Float
 
 # Runs on each dataset, and numbers in vectors, that are kept to learn events from. An event learned from too few runs
 # would stay to the end.
-_KEPT, _KEPT_NUMBERS = 200_000, 1 << 20
-# Growth of the total after which events are learned anew: up to so many runs, and beyond.
+KEPT, _KEPT_NUMBERS = 200_000, 1 << 20
+# Growth of the total after which events are learned anew, up to so many runs and beyond:
+# docs/decisions/0002-portfolio.md.
 _OFTEN, _RARELY, _MANY = 1.3, 2.0, 10_000
 _ENOUGH = 250_000  # runs from which an event is learned anew only where it is not yet known well
-_RAISING = 2_000  # runs after which a mechanism that has only raised is refused
 # Blocks that a batch is cut into, depending on its size alone: for a looped function, with at least as many runs each,
 # and for a vectorised mechanism, whose runs of one call may share randomness. Once outputs are only counted, thousands
 # of calls have been compared, and blocks of a vectorised mechanism have the maximum size.
 _FEWEST_BLOCKS, _CALLS = 16, 32
 _WORKERS_FROM = {"threads": 0.01, "processes": 0.3}  # seconds from which a batch is spread over workers
 _FINEST, _COARSEST = 2e-3, 2.0  # distances of the members of the grid from the claim, in units of its parameter
+# Members above the claim and below it, whose distances therefore grow by 2.2 and by 1.4. Half and twice as many stop
+# after the same runs; half lower the bound of Laplace noise by .002, twice as many raise it by as much.
 _ABOVE, _BELOW = 10, 20
 
 
@@ -385,7 +400,7 @@ class SequentialAudit(Audit):
         self.due = pilot_runs(self.most_runs)
         self.counted: MainCounts | None = None
         # The outputs that are kept to learn from: those of a search, and the first `most_kept` runs of the audit.
-        self.most_kept = plan.may_keep(_KEPT)
+        self.most_kept = plan.may_keep(KEPT)
         self.earlier = None if earlier is None else earlier.at_most(self.most_kept)
         self.of_search: Blocks = ([], []) if self.earlier is None else (self.earlier.blocks_x, self.earlier.blocks_y)
         self.searched = sum(map(len, self.of_search[0]))
@@ -523,7 +538,7 @@ class SequentialAudit(Audit):
         is_cut = self.is_cut or (runs > FIRST and self.clock.runs_left() < LEAST)
         is_done = not goes_on and runs >= self.most_runs
         is_over = is_done or is_asked or (not goes_on and (is_cut or (runs > FIRST and self._is_enough())))
-        if self.may_only_raise and (runs >= _RAISING or is_over):
+        if self.may_only_raise and (runs >= LEAST_PILOT or is_over):
             refuse_if_all_raised(self.plan, *self.blocks)
             self.may_only_raise = False
         if self.bets.bound > self.settings.claim.parameter:
@@ -632,12 +647,12 @@ class SequentialAudit(Audit):
             divergence=self.bets.found_divergence,
         )
 
-    def detectable(self, evidence: Evidence, tested: Tested) -> Detectable:
+    def detectable(self, evidence: Evidence, tested: Tested) -> Callable[[], Detectable]:
         if self.test is not None:
             return super().detectable(evidence, tested)
         held = directed(self.settings.claim, evidence.fresh_counts, evidence.choice.more_likely_on)
         errors = {"alpha": self.alpha, "power": self.settings.power}
-        return detectable_sequentially(held.claim, held.counts, self.runs, learned(evidence), **errors)
+        return partial(detectable_sequentially, held.claim, held.counts, self.runs, learned(evidence), **errors)
 
     def own_fields(self, tested: Tested) -> dict[str, Any]:
         last = replace(self.interim_analyses[-1], bound=tested.bound, pvalue=tested.pvalue)
@@ -664,8 +679,8 @@ def _is_due(learned: int, done: int, most: int) -> bool:
 def _most_kept(outputs: Outputs) -> int:
     """Number of runs that are kept on each dataset, for outputs like these."""
     if outputs.dtype == object:
-        return _KEPT
-    return max(_KEPT, _KEPT_NUMBERS // max(outputs.shape[1] if outputs.ndim == 2 else 1, 1))
+        return KEPT
+    return max(KEPT, _KEPT_NUMBERS // max(outputs.shape[1] if outputs.ndim == 2 else 1, 1))
 
 
 def _recounted(choice: Choice, x: Outputs, y: Outputs, main: JointCounts) -> Counts:

@@ -13,15 +13,17 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import UnionType
-from typing import Any, Literal, NoReturn, Union, cast, get_args, get_origin, get_type_hints
+from typing import Any, NoReturn, Union, cast, get_args, get_origin
 
 import numpy as np
+from cattrs import Converter, IterableValidationError, IterableValidationNote, transform_error
+from cattrs.gen import make_dict_structure_fn
 
 from ..claims.claim import ApproxDP, Claim, GaussianDP, GroupClaim, PureDP
 from ..claims.mironov_propositions import NFoldComposition, ProbabilityPreservation
 from ..claims.privacy_profile import PrivacyProfile, TradeOffCurve
 from ..claims.renyi import RenyiDP, ZeroConcentratedDP
-from ..errors import AuditError, RecordError
+from ..errors import AuditError, RecordError, described
 from ..events import events, features, leaves, scores, text_columns
 from ..events.named_parts import Dictionary, Mark, distinct, printed
 from ..events.outputs import Raised
@@ -34,9 +36,10 @@ from ..inference.event_test import Counts
 from ..inference.guess_test import Guesses
 from ..portfolio.floating_point_leaks import FloatingPointLeak
 from ..printing import shorten
-from ..results.audit_result import FixedSizeResult, InterimAnalysis, OtherDirection, Pair, SequentialResult
+from ..results.audit_result import FixedSizeResult, InterimAnalysis, OtherDirection, SequentialResult
 from ..results.bin_result import BinCounts
 from ..results.canary_result import CanaryResult, ScoreSketch
+from ..results.claim_pair_and_alpha import Pair
 from ..results.result import Result
 from ..results.statement_result import Point, Series, StatementResult
 from ..results.verdict import Verdict
@@ -70,7 +73,7 @@ TYPES: dict[str, type[Any]] = {
     for kind in (
         PureDP, ApproxDP, GaussianDP, GroupClaim, RenyiDP, ZeroConcentratedDP, PrivacyProfile, TradeOffCurve,
         ProbabilityPreservation, NFoldComposition, events.Intervals, events.Outcomes, events.Scored,
-        events.Apart, scores.Number, scores.Coordinate, scores.Column, scores.DifferentSizes, scores.LowestBit,
+        scores.Number, scores.Coordinate, scores.Column, scores.DifferentSizes, scores.LowestBit,
         scores.Residue, scores.Remainder, scores.Decimals, scores.Units, scores.TrailingZeros, scores.LastDigits,
         scores.NegativeZero, scores.Additive, scores.Projection, features.Coordinates, features.Standardised,
         features.OrderStatistics, features.Released, features.Conditional, features.Products, features.Parities,
@@ -173,10 +176,11 @@ def from_json(text: str) -> Suite:
         )
     try:
         return _restored(body)
-    except AuditError as error:
-        raise RecordError(f"the results contain an impossible value: {error}") from error
+    except ExceptionGroup as group:
+        wrong = faults(group, "$.suite")
+        raise RecordError(f"the results contain an impossible value: {wrong}; run the audit again.") from group
     except (TypeError, ValueError, KeyError, AttributeError, RecursionError, OverflowError) as error:
-        raise RecordError(f"the results are damaged ({type(error).__name__}: {error}); run the audit again.") from error
+        raise RecordError(f"the results are damaged ({described(error)}); run the audit again.") from error
 
 
 def _restored(body: dict[str, Any]) -> Suite:
@@ -186,9 +190,7 @@ def _restored(body: dict[str, Any]) -> Suite:
     whole, audits = environment.get("suite", {}), environment.get("audits", [])
     if not all(isinstance(each, dict) for each in (whole, *audits)):
         raise TypeError("an environment is not an object")
-    suite = read_data(body["suite"])
-    if not isinstance(suite, Suite):
-        raise TypeError(f"expected a Suite, found {type(suite).__name__}")
+    suite: Suite = _declared(body["suite"], Suite)
     for entry, audit in zip(suite.entries, audits, strict=True):
         entry.result.environment.update(audit)
     return dataclasses.replace(suite, environment=whole)
@@ -281,7 +283,8 @@ def _suite_of(results: Any) -> Suite:
     title = f"Audits of {', '.join(names[:_MOST_NAMED] if more else names)}{more}"
     checks = tuple(side_check(name, one) for name, one in named if not isinstance(one, Checked))
     if not isinstance(results, (Mapping, list, tuple)):
-        what = checks[0].kind.capitalize() if checks else "Audit"
+        kind = checks[0].kind if checks else "audit"
+        what = "Exact audit" if kind == "exact" else kind.capitalize()
         title = results.statement if isinstance(results, StatementResult) else f"{what} of {names[0]}"
     return Suite(
         title=title,
@@ -307,7 +310,7 @@ def load(path: AnyPath) -> Suite:
     Returns
     -------
     Suite
-        The results, equal to those saved.
+        Audits and statements equal to those saved, in `entries`; verdict, text and table of other checks in `checks`.
 
     Raises
     ------
@@ -342,7 +345,7 @@ def is_storable(value: Any) -> bool:
     """Whether a file restores an equal value."""
     try:
         return bool(read_data(plain_data(value)) == value)
-    except (AuditError, TypeError, ValueError, KeyError):
+    except (AuditError, ExceptionGroup, TypeError, ValueError, KeyError):
         return False
 
 
@@ -353,7 +356,8 @@ def plain_data(value: Any) -> Any:
         return value
     known: Any = TYPES.get(kind.__name__)
     if known is kind:
-        return {"type": kind.__name__} | {name: plain_data(getattr(value, name)) for name in _form(kind)}
+        names = [field.name for field in dataclasses.fields(kind)]
+        return {"type": kind.__name__} | {name: plain_data(getattr(value, name)) for name in names}
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, (bool, str)):
@@ -381,23 +385,16 @@ def plain_data(value: Any) -> Any:
 
 
 def read_data(value: Any) -> Any:
-    """Restore a value from the data of `plain_data`; invalid data raises an AuditError, Type-, Value- or KeyError."""
+    """Restore a value from the data of `plain_data`.
+
+    Invalid data raises a Type-, Value- or KeyError, or an ExceptionGroup of what is wrong with the fields of an object.
+    """
     if type(value) not in _NESTED:
         return value
     if type(value) is list:
-        is_plain = _PLAIN.issuperset(map(type, value))
-        return tuple(value if is_plain else [read_data(part) for part in value])
+        return tuple(value if _PLAIN.issuperset(map(type, value)) else map(read_data, value))
     if "type" in value:
-        kind: Any = TYPES[value["type"]]
-        form = _form(kind)
-        parts = {  # by names of the class: those of the file are other objects, which makes slow keywords
-            name: part if type(part := value[name]) in _PLAIN else read_data(part) for name in form if name in value
-        }
-        found = kind(**parts)
-        for name, fits in form.items():
-            if not fits(part := getattr(found, name)):
-                raise TypeError(f"{kind.__name__}.{name} holds {shorten(part)}")
-        return found
+        return _reader(value["type"])(value, None)
     if "enum" in value:
         return ENUMS[value["enum"]](value["value"])
     if "int" in value:
@@ -407,41 +404,59 @@ def read_data(value: Any) -> Any:
     return {read_data(key): read_data(part) for key, part in cast(list[Any], value["dict"])}
 
 
-def hints_of(kind: type[Any]) -> dict[str, Any]:
-    """Return the declared types of a dataclass's fields, in their order."""
-    hints = get_type_hints(kind)  # evaluates each annotation, a millisecond a class
-    return {field.name: hints[field.name] for field in dataclasses.fields(kind)}
+def faults(error: Exception, place: str) -> str:
+    """Describe an error of `read_data`; those of fields by their paths, which begin with `place`."""
+    if isinstance(error, ExceptionGroup):
+        return "; ".join(transform_error(error, place, lambda each, _: described(each)))
+    return described(error)
 
 
 @functools.cache
-def _form(kind: type[Any]) -> dict[str, Callable[[Any], bool]]:
-    """Of each field the function that says whether a value fits."""
-    return {name: _fitting(hint) for name, hint in hints_of(kind).items()}
+def _reader(name: str) -> Callable[[Any, Any], Any]:
+    """The function that makes a dataclass of an object with its tag, each field by its declared type."""
+    return make_dict_structure_fn(TYPES[name], _CONVERTER)
 
 
-def _fitting(hint: Any) -> Callable[[Any], bool]:
-    """A function that says whether a value read from a file has the declared type of its field."""
-    origin, arguments = get_origin(hint), get_args(hint)
-    if hint is Any:
-        return lambda value: True
-    if origin is Literal:
-        return lambda value: value in arguments
-    if origin in (Union, UnionType):
-        options = [_fitting(option) for option in arguments]
-        return lambda value: any(fits(value) for fits in options)
-    if origin is tuple and arguments[-1] is Ellipsis:
-        of_part = _fitting(arguments[0])
-        return lambda value: isinstance(value, tuple) and all(map(of_part, value))
-    if origin is tuple:
-        parts = list(map(_fitting, arguments))
-        return lambda value: (
-            isinstance(value, tuple)
-            and len(value) == len(parts)
-            and all(fits(part) for fits, part in zip(parts, value, strict=True))
-        )
-    if hint is int:
-        return lambda value: isinstance(value, int) and not isinstance(value, bool)
-    if hint is float:
-        whole = _fitting(int)
-        return lambda value: isinstance(value, float) or (whole(value) and abs(value) < 2**1000)
-    return lambda value: isinstance(value, origin or hint)
+def _declared(value: Any, hint: Any) -> Any:
+    """Restore a value that must be of a class or of a union of classes; an integer may stand for a float."""
+    found, kind = read_data(value), _CLASSES.get(hint, hint)
+    if kind is float and type(found) is int and abs(found) < 2**1000:  # beyond it, arithmetic with floats overflows
+        return found
+    if not isinstance(found, kind) or (type(found) is bool and kind not in (bool, object)):
+        raise TypeError(f"{shorten(found)} is not of type {getattr(kind, '__name__', kind)}")
+    return found
+
+
+def _array(value: Any, hint: Any) -> tuple[Any, ...]:
+    """Restore a tuple of parts of one type, or of each its own type."""
+    if type(value) is not list:
+        raise TypeError(f"{shorten(value)} is not an array")
+    kinds = get_args(hint)
+    if kinds[-1] is Ellipsis:
+        kinds = kinds[:1] * len(value)
+    if len(kinds) != len(value):
+        raise ValueError(f"{shorten(value)} is not an array of {len(kinds)} parts")
+    parts: list[Any] = []
+    try:
+        for part, kind in zip(value, kinds, strict=True):
+            parts.append(_CONVERTER.structure(part, kind))
+    except Exception as error:  # the first one: cattrs would gather an error of two kilobytes for each wrong part
+        error.add_note(IterableValidationNote("", len(parts), hint))
+        raise IterableValidationError("an array", [error], hint) from None
+    return tuple(parts)
+
+
+def _is_of_classes(hint: Any) -> bool:
+    """Whether a declared type is a class or a union of classes; cattrs reads ``| None`` itself."""
+    return hint in _CLASSES or (get_origin(hint) in (None, Union, UnionType) and type(None) not in get_args(hint))
+
+
+# The class to ask `isinstance` for, of declared types that it refuses.
+_CLASSES: dict[Any, type[Any]] = {Any: object, tuple[Any, ...]: tuple, dict[str, Any]: dict}
+
+# By itself cattrs would read "3" as 3, "ab" as ("a", "b"), and an object whatever its tag. It asks the last hook first.
+_CONVERTER = Converter()
+_CONVERTER.register_structure_hook_func(lambda hint: getattr(hint, "__origin__", None) is tuple, _array)
+_CONVERTER.register_structure_hook_func(_is_of_classes, _declared)
+for _kind in (str, int, float, enum.Enum):  # it asks no predicate for these
+    _CONVERTER.register_structure_hook(_kind, _declared)

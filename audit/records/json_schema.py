@@ -10,10 +10,10 @@ import dataclasses
 import enum
 import json
 from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from ..results.verdict import Verdict
-from .json_codec import ENUMS, SCHEMA, TYPES, hints_of
+from .json_codec import ENUMS, SCHEMA, TYPES
 from .suite import Entry, Suite
 
 Schema = dict[str, Any]
@@ -128,7 +128,7 @@ def _dataclass(kind: type[Any]) -> Schema:
     fields = {each.name: each for each in dataclasses.fields(kind) if each.compare}
     missing = dataclasses.MISSING
     required = [name for name, each in fields.items() if each.default is each.default_factory is missing]
-    hints = hints_of(kind)
+    hints = get_type_hints(kind)
     return {
         **_titled(kind),
         "type": "object",

@@ -15,12 +15,12 @@ from ..extras import require
 from ..inference.event_test import Counts
 from ..inference.multiplicity import holm
 from ..options import check_fields
-from ..printing import shorten
+from ..printing import least_beside, shorten
 from ..results.audit_result import AuditResult
 from ..results.canary_result import CanaryResult
 from ..results.result import Result
 from ..results.statement_result import StatementResult
-from ..results.verdict import Equivalence, ExactVerdict, ReplayVerdict, Verdict, least_beside
+from ..results.verdict import Equivalence, ExactVerdict, ReplayVerdict, Verdict
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -402,8 +402,8 @@ def _row(entry: Entry, adjusted: float) -> dict[str, Scalar]:
             own["exact"] = None  # it belongs to an unknown number
         sources = (entry, result, result.worst)
     for source in sources:
-        for name in COLUMNS:
-            if name not in own and hasattr(type(source), name) and (value := getattr(source, name)) is not None:
+        for name in COLUMNS.keys() & dir(source):  # a result that lacks a name takes long to say which was meant
+            if name not in own and (value := getattr(source, name)) is not None:
                 own[name] = value
     plain = {name: value.value if isinstance(value, enum.Enum) else value for name, value in own.items()}
     return {name: None if plain.get(name, "") in (None, "") else kind(plain[name]) for name, kind in COLUMNS.items()}

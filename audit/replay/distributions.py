@@ -28,8 +28,8 @@ from ..events.kinds import is_tensor, numpy_of
 
 # Parameters of distributions: copies of them, how far two are apart, and how they are printed.
 
-_SAME: Final = 1e-9
-"""Relative difference of two scales below which they count as equal: rounding, not the data, separates them."""
+SLACK: Final = 1e-9
+"""Relative difference, or excess, that counts as rounding: nothing in the data causes so small a one."""
 _PLAIN: Final = (int, float, str, bytes, bool, type(None))
 
 
@@ -70,7 +70,7 @@ def same_parameter(first: Any, second: Any, *, is_exact: bool = False) -> bool:
     if apart is not None:
         if is_exact or not np.any(apart):
             return not np.any(apart)
-        return bool(np.all(apart <= _SAME * np.abs(np.asarray(second, dtype=np.float64))))
+        return bool(np.all(apart <= SLACK * np.abs(np.asarray(second, dtype=np.float64))))
     return first is second or same_output(first, second) is True
 
 
@@ -390,13 +390,11 @@ def gaussian_mu(x: Distribution, y: Distribution) -> float | None:
 
 # Whether a loss, or a pair of distributions, goes beyond a claim.
 
-SLACK: Final = 1e-9
-"""Relative excess that counts as rounding."""
 _OF_EVENTS: Final = (PureDP, ApproxDP, GaussianDP, PrivacyProfile, TradeOffCurve, ProbabilityPreservation)
 """Claims that hold if every event keeps the claim's boundary."""
 _COMPARED: Final = 8  # events whose privacy parameter at a distance is found by bisection
 _LEVELS: Final = np.concatenate([np.geomspace(1e-12, 0.02, 120), np.linspace(0.02, 0.98, 193)[1:-1]])
-_POINTS: Final = 20_000
+_POINTS: Final = 20_000  # corners exceed the curve by 4e-7 of μ, in 6 ms; with twice as many by a quarter of it
 _TANGENTS: Final = 1e-13  # relative: rounding
 _HALF: Final = np.geomspace(1e-12, 0.5, 400)
 _Q: Final = np.concatenate([_HALF, 1.0 - _HALF[-2::-1]])

@@ -17,7 +17,7 @@ import random
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import lru_cache
@@ -40,6 +40,7 @@ from .tape import (
     ENTROPY,
     IS_UNUSED,
     OTHER_THREAD,
+    UNSEEDED,
     Drawn,
     Line,
     Streams,
@@ -57,8 +58,8 @@ _RANDOM_STATE: Final = np.random.RandomState
 GLOBAL_STATE: Final = np.random.mtrand._rand
 """The global state of the process, from which other threads draw while a run is recorded."""
 _STANDS_FOR_GLOBAL: Final = "stands_for_global"
-_GLOBAL: Final = 2**32 - 2
-"""First number of the spawn key of the global state; generators that are made without a seed have the next one."""
+_GLOBAL: Final = UNSEEDED - 1
+"""First number of the spawn key of the global state; that of unseeded generators is the next one."""
 
 
 # The table of what is recorded with its distribution: from the arguments of each method, which a lambda binds.
@@ -555,11 +556,13 @@ class Runner:
         seconds: float | None = None,
         rows: RowMatch | None = None,
         y: Any = None,
+        but: Container[str] = (),
     ) -> None:
         self._limit, self._end = seconds, math.inf if seconds is None else now() + seconds
         self.sampler, self.seed = sampler, seed
         self._follows = follows  # whether it is asked where the random numbers come from, and what is not recorded
         self._unfollowed, self._rows, self._y = unfollowed, rows, y
+        self._but = but  # families that are not recorded
         self.runs = 0
         self.changes_datasets = False
         self._copies = True
@@ -600,7 +603,7 @@ class Runner:
         seed = self.seed if seed is None else seed
         while True:
             given, is_copy = self._given(dataset)
-            families, entropy = imported_families(), entropy_of(seed)
+            families, entropy = imported_families(self._but), entropy_of(seed)
             follows = self._follows and (put_back is None or not changed)  # at other values, only outputs are compared
             tape = Tape(
                 put_back, changed, entropy=entropy, streams=self.streams, follows=follows,
@@ -624,7 +627,7 @@ class Runner:
                 raise NoiseLostError(frozenset(lost))
             new = {getattr(sys.modules.get(name), "__file__", None) for name in sys.modules.keys() - modules}
             draws = any(call.place.file in new for call in tape.calls)  # as sympy does when it is imported
-            if len(imported_families()) == len(families) and not draws:
+            if len(imported_families(self._but)) == len(families) and not draws:
                 return RecordedRun(tape, kept(output), error)
             self.streams = Streams()  # which the next run begins again
 
@@ -647,7 +650,7 @@ class Runner:
         tape = Tape((), entropy=entropy, streams=self.streams, follows=False)
         with ExitStack() as undone:
             undone.callback(self._note_left, tape)
-            self._put_states(imported_families(), tape, entropy, undone)
+            self._put_states(imported_families(self._but), tape, entropy, undone)
             undone.enter_context(recording_on(tape))
             undone.enter_context(tape.unseen_inside())
             return kept(draw())

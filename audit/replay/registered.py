@@ -41,6 +41,11 @@ def register_primitives(
     _FAMILIES[name] = PrimitiveFamily(module, patches, states)
 
 
+def registered_names() -> tuple[str, ...]:
+    """Return the names of all families."""
+    return tuple(_FAMILIES)
+
+
 def imported_families(but: Container[str] = ()) -> list[PrimitiveFamily]:
     """Return the families whose modules are imported, but for those of some names."""
     return [family for name, family in _FAMILIES.items() if name not in but and family.module in sys.modules]

@@ -24,13 +24,15 @@ from ..datasets.contents import difference, numbers_of, output_distance, same_fo
 from ..errors import MechanismError, OptionError, described
 from ..floating_point_errors import with_own_arithmetic
 from ..known_options import with_known_options
-from ..options import checked, checked_seed
-from ..printing import counted
-from ..results.stated import stated
+from ..options import checked, checked_seed, names_in
+from ..printing import counted, did_you_mean, shorten
+from ..results.claim_pair_and_alpha import stated
 from ..results.verdict import ReplayVerdict
+from ..sampling.object_identity import versions
 from ..sampling.sampler import OutputPart, as_sampler, picked
-from .distributions import INITIAL_WEIGHTS, Distribution, matched_rows
+from .distributions import INITIAL_WEIGHTS, SLACK, Distribution, matched_rows
 from .recorded_run import REPEATS, DatasetChangedError, NoiseLostError, RecordedRun, Runner, other_seed
+from .registered import registered_names
 from .replay_findings import NOT_NOISE, call_findings, judged, path_findings, public_findings
 from .replay_result import (
     Finding,
@@ -39,7 +41,6 @@ from .replay_result import (
     ReplayResult,
     is_kept,
     is_larger,
-    loss_words,
     named,
     paired_calls,
     total_loss,
@@ -74,6 +75,7 @@ def replay(
     adjacency: Any = None,
     distance: float = 1.0,
     output: OutputPart | None = None,
+    primitives: Iterable[str] | None = None,
     seed: int | None = 0,
     seconds: float | None = None,
 ) -> ReplayResult:
@@ -99,6 +101,9 @@ def replay(
         Distance between x and y.
     output : str, int or callable, optional
         Part of the output to compare, as in `check`; such as ``lambda model: model.coef_``.
+    primitives : iterable of str, optional
+        The families to record: "numpy", "random", "scipy", "torch", "diffprivlib", "opendp", "pydp"; all by default.
+        The generator that is handed to the mechanism and functions with `noise_primitive` are always recorded.
     seed : int or None
         Fixes the path: the values drawn on x. None draws a seed.
     seconds : float, optional
@@ -114,7 +119,7 @@ def replay(
     ClaimError, AdjacencyError
         For a claim that is none, or a pair that is not adjacent.
     OptionError
-        For an invalid seed.
+        For unknown primitives or an invalid seed.
     MechanismError
         If the mechanism cannot be run, raises on both datasets, takes longer than the time limit, or another replay is
         recording in this process.
@@ -144,6 +149,7 @@ def replay(
     >>> result.calls[0].moved, result.calls[0].worst_loss, result.has_excess
     (2.0, 2.0, True)
     """
+    but = _not_recorded(primitives)
     seed = checked_seed(seed)
     sampler = picked(as_sampler(mechanism), output)
     has_claim = claim is not None or hasattr(mechanism, "claim")
@@ -159,7 +165,8 @@ def replay(
         first: ReplayResult | None = None
         unfollowed: frozenset[Line] | None = frozenset()
         while True:
-            runner = Runner(sampler, seed, unfollowed=unfollowed, seconds=limit, rows=matched_rows(x, y), y=y)
+            rows = matched_rows(x, y)
+            runner = Runner(sampler, seed, unfollowed=unfollowed, seconds=limit, rows=rows, y=y, but=but)
             try:
                 with runner.patching():
                     found = _compared(runner, x, y, claim_or_none, distance)
@@ -169,12 +176,26 @@ def replay(
             except DatasetChangedError as error:  # the next run would not see the datasets that were passed
                 return ReplayResult(
                     mechanism=sampler.name, claim=claim_or_none, calls=(), unrecorded=True, seed=runner.seed,
-                    open_reasons=(f"unrecorded: {error}",), runs=runner.runs,
+                    open_reasons=(f"unrecorded: {error}",), runs=runner.runs, versions=versions(),
                 )  # fmt: skip
             is_open = found.verdict is ReplayVerdict.UNDETERMINED
             if not is_open or unfollowed is None or not (unfollowed or any(call.is_added for call in found.calls)):
                 return found if first is None or not is_open else first
             first, unfollowed = found, None  # factors of the noise may explain outputs that differ with the same sums
+
+
+def _not_recorded(primitives: Iterable[str] | None) -> set[str]:
+    """Return the families that an option for those to record leaves out."""
+    known = registered_names()
+    names = names_in(known if primitives is None else primitives)
+    for name in names:
+        if not isinstance(name, str) or name not in known:
+            meant = did_you_mean(shorten(name), known, otherwise=".")
+            told = (
+                f"primitives={shorten(name)} is not a family of noise primitives{meant} Use some of {', '.join(known)}."
+            )
+            raise OptionError(told, primitives=name)
+    return set(known).difference(names)
 
 
 def _compared(runner: Runner, x: Any, y: Any, claim: Claim | None, distance: float) -> ReplayResult:
@@ -223,6 +244,7 @@ def _compared(runner: Runner, x: Any, y: Any, claim: Claim | None, distance: flo
         unrecorded=bool(unrecorded),
         seed=runner.seed,
         runs=runner.runs,
+        versions=versions(),
         findings=tuple(sorted(findings, key=lambda found: not found.is_excess)),
         notes=tuple(_remarks(runner, reruns)),
         output_on_x=on_x.output,
@@ -269,7 +291,7 @@ def _worse_elsewhere(calls: Calls, reruns: Reruns, claim: Claim | None) -> str:
     for others in reruns.elsewhere:
         if not is_inferred and [*map(form_of, others)] != [*map(form_of, calls)]:
             if claim is not None and not is_kept(claim, others):
-                lost = loss_words(total_loss(others))
+                lost = total_loss(others)
                 return f"with other values of the draws, other calls are made, which are not within the claim: {lost}"
             continue
         is_same = True
@@ -283,7 +305,7 @@ def _worse_elsewhere(calls: Calls, reruns: Reruns, claim: Claim | None) -> str:
         together = tuple(call if call.is_inferred else other for call, other in zip(calls, others, strict=True))
         loss = total_loss(together)
         if is_larger(loss, recorded) and is_kept(claim, calls) and not is_kept(claim, together):
-            return f"at other values of the draws, the calls lose more than the claim allows: {loss_words(loss)}"
+            return f"at other values of the draws, the calls lose more than the claim allows: {loss}"
     return ""
 
 
@@ -297,7 +319,6 @@ _STEPS: Final = (3.0, -2.0, -0.5, 0.7)  # scales; the first determines the facto
 _WHOLE_STEPS: Final = (3, -2, -1, 1)
 _FAR_STEPS: Final = (40, -40, 1000, -1000)  # beyond the reach of what clips the output or decides something
 _TURNS: Final = len(_STEPS) + len(_FAR_STEPS) + 1  # the last moves the noise to its middle
-_EXACT: Final = 1e-9  # of the changes; what rounds noise to a grid does not keep it
 _JOINT: Final = (0.05, 0.5, 2.0, 20.0)  # scales of joint changes
 _INFINITE: Final = math.log(sys.float_info.max)
 """A move of so many scales costs more than any double can say, so what noise remains does not count."""
@@ -424,7 +445,7 @@ class _Response:
             if moves is None:
                 return False
             by = np.concatenate([np.ravel(each) for each in units.values()])
-            allowed = _EXACT * np.abs(matrix) @ np.maximum(np.abs(by), self.scales) + 4.0 * moves[1]
+            allowed = SLACK * np.abs(matrix) @ np.maximum(np.abs(by), self.scales) + 4.0 * moves[1]
             if not np.all(np.abs(moves[0] - matrix @ by) <= allowed):
                 return False
         return True
@@ -442,7 +463,7 @@ class _Response:
             if turn == 0:
                 factor = np.where(affected, change / by, 0.0)
             error = np.abs(change - factor * by)
-            is_affine.append(bool(np.all(error <= _EXACT * np.abs(factor) * np.maximum(np.abs(by), scale) + slack)))
+            is_affine.append(bool(np.all(error <= SLACK * np.abs(factor) * np.maximum(np.abs(by), scale) + slack)))
         return factor, is_affine, affected
 
     def _columns(self, number: int, place: int) -> Array:
@@ -511,7 +532,7 @@ class _Outputs:
             return None
         on_x, on_y = found.matrix
         # A factor is the change of the output over a step of about its size, so both ends of it are rounded.
-        close = max(_EXACT, 8.0 * self._reruns.relative_rounding)
+        close = max(SLACK, 8.0 * self._reruns.relative_rounding)
         is_same = bool(np.all(np.abs(on_x - on_y) <= close * np.maximum(np.abs(on_x), np.abs(on_y))))
         if is_same and all(call.is_bare_noise for call in added.values()):
             shifts = _shifts({i: part[0] for i, part in found.factors.items()}, self.distance, self.slack)
@@ -607,7 +628,7 @@ class _Outputs:
         learned = (moves / np.maximum(np.abs(moves).max(axis=0), np.finfo(float).tiny))[:, : -2 * DRAWS]
         # Singular values below the root of the precision are those of rounding.
         rest = distance - learned @ np.linalg.lstsq(learned, distance, rcond=1e-8)[0]
-        if not np.abs(rest).max() > _EXACT * np.abs(distance).max() + 4.0 * self.slack.max():
+        if not np.abs(rest).max() > SLACK * np.abs(distance).max() + 4.0 * self.slack.max():
             return None
         rest = np.where(np.abs(rest) > 1e-6 * np.abs(rest).max(), rest / np.abs(rest).max(), 0.0)
         far, held = abs(float(rest @ distance)), rest != 0.0

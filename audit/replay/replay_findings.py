@@ -33,7 +33,6 @@ from .replay_result import (
     FindingKind,
     ReplayedCall,
     calls_of,
-    loss_words,
     paired,
     paired_calls,
     total_loss,
@@ -270,7 +269,7 @@ def sum_finding(calls: tuple[ReplayedCall, ...], claim: Claim | None) -> Finding
         lines[call.line] = (*lines.get(call.line, ()), call)
     losses = {line: total_loss(own) for line, own in lines.items()}
     (_, place), most = max(losses.items(), key=lambda one: (one[1].epsilon or 0.0) + one[1].mu)
-    remedy = f"{_SHARE}; the largest is at {place}: {loss_words(most)}"
+    remedy = f"{_SHARE}; the largest is at {place}: {most}"
     return Finding(
         kind=FindingKind.SUM_ABOVE_CLAIM, place=None, seen="", cost=text, remedy=remedy, loss=loss.worst, is_excess=True
     )
@@ -609,7 +608,7 @@ class _Determined:
         beyond = far * np.array([-31.0, -1.7, 2.3, 37.0] if call.distribution_on_x.is_shifted else []) + grid[0]
         tried = np.concatenate([grid, np.round(beyond) if is_whole else beyond])
         outputs = {at: self._output_at(number, place, at) for at in tried.tolist()}
-        near = 1.0 if is_whole else _STRICT * far
+        near = 1.0 if is_whole else SLACK * far
         points = np.array(sorted(at for at, out in outputs.items() if out is not None))
         if len(points) < 2:
             return None
@@ -693,17 +692,15 @@ class _Determined:
 
 _MOST_MATCHED: Final = 40_000
 """Pairs of calls of a line that are compared; with more, the order counts if both runs made as many calls."""
-_MOST_DRAWN: Final = 2_000
-_WORK: Final = 4_000
-"""With more numbers than the first, none is determined; with more calls than a 64th of the second, fewer are tried."""
+_MOST_DRAWN: Final = 2_000  # numbers, beyond which none is determined: each takes some dozens of reruns of all calls
+_WORK: Final = 4_000  # calls in the reruns for one change of each number: with many calls, fewer numbers are tried
 _MIXED: Final = 0.01
 """A change that others undo but for so much of it does not show by itself."""
-_LARGE: Final = 3.0
+_LARGE: Final = 3.0  # scales: an answer that is only rounded or clamped nearby changes with such a step
 _TAILS: Final = (1e-9, 1e-6, 1e-3, 0.02, 0.15, 0.5)
 """Both tails of the values that are tried; rarer ones would show in no audit."""
-_STRICT: Final = 1e-9
 _WHOLE: Final = True
-_SWAPPED: Final = 4
+_SWAPPED: Final = 4  # other numbers that are exchanged with one; a sorted output forgets the order of all of them
 
 
 def _of_sets(distribution: Distribution, cuts: Array) -> Distribution:
@@ -736,7 +733,7 @@ def _moved_places(call: ReplayedCall) -> list[int]:
 
 # The visible loss.
 
-_RARE: Final = 1e-3
+_RARE: Final = 1e-3  # of values beyond which no loss is looked for; docs/decisions/0019-record-and-replay.md
 _DEVIATIONS: Final = -float(ndtri(_RARE))
 _QUANTILES: Final = np.concatenate([np.geomspace(_RARE, 0.5, 20), 1.0 - np.geomspace(_RARE, 0.5, 20)[-2::-1]])
 _CERTAIN: Final = 20.0  # of what every run shows; far beyond the losses that claims allow

@@ -10,15 +10,15 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, Final, Self
+from typing import Any, ClassVar, Final, NoReturn, Self
 
 import numpy as np
 
 from ..claims.claim import Claim
 from ..claims.renyi import ZeroConcentratedDP
-from ..datasets.contents import distance_of
-from ..errors import ExcessError, OptionError
-from ..printing import counted, one_line, shorten
+from ..datasets.contents import distance_of, output_distance
+from ..errors import ExcessError, MechanismError, OptionError
+from ..printing import shorten
 from ..records.suite import ReplayRow, ReplayTable
 from ..results.result import Result
 from ..results.verdict import ReplayVerdict
@@ -92,6 +92,10 @@ class Finding:
         return f"{self.place}: {self.message}" if self.place is not None else self.message
 
 
+def _not_kept() -> NoReturn:
+    raise MechanismError("a copy of a replay cannot make its calls again; replay again.")
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ReplayedCall:
     """A call with its distribution on x and on y, where y was given the value of x.
@@ -106,7 +110,7 @@ class ReplayedCall:
     value : Any
         What the primitive returned; for noise whose factors differ between x and y, the output that it made.
     draw_on_x : callable
-        Makes the call again, with the arguments of that run.
+        Makes the call again, with the arguments of that run; not in a copy of the result.
     """
 
     primitive: str
@@ -121,6 +125,9 @@ class ReplayedCall:
     is_inferred: bool = False
     is_added: bool = False
     is_shared: bool = False
+
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"draw_on_x": _not_kept}
 
     @property
     def both(self) -> tuple[Distribution, Distribution]:
@@ -302,6 +309,7 @@ def paired(x: Drawn, y: Drawn) -> ReplayedCall:
 class TranscriptLoss:
     """The loss of all paired calls together; None where the loss of one of them is unknown."""
 
+    realised: float | None  # ln of the density of the recorded values on x over that on y
     epsilon: float | None  # the sum of the worst cases of all calls but those of normal noise
     mu: float  # of all normal noise together: the root of the sum of squares
     rho: float | None = None  # the sum of bounds on the zero-concentrated divergences
@@ -311,13 +319,29 @@ class TranscriptLoss:
         """The sum of the worst cases of all calls, infinite if normal noise moved."""
         return math.inf if self.mu > 0.0 else self.epsilon
 
+    @property
+    def is_known(self) -> bool:
+        """Whether ε or ρ is known."""
+        return self.epsilon is not None or self.rho is not None
+
+    def __str__(self) -> str:
+        if self.epsilon is None and self.rho is not None:
+            return f"rho at most {self.rho:.6g}"
+        parts = []
+        if self.epsilon or not self.mu:
+            is_unbounded = self.epsilon is None or math.isinf(self.epsilon)
+            parts.append("infinite worst-case loss" if is_unbounded else f"loss at most {self.epsilon:.6g}")
+        if self.mu:
+            parts.append(f"Gaussian noise of mu {self.mu:.6g}")
+        return " and ".join(parts)
+
 
 def total_loss(calls: tuple[ReplayedCall, ...]) -> TranscriptLoss:
     """Return the loss of the calls together."""
-    rho = _sum(call.rho for call in calls)
+    realised, rho = (_sum(getattr(call, name) for call in calls) for name in ("realised_loss", "rho"))
     epsilon = _sum(call.worst_loss for call in calls if call.mu is None)
     mu = math.hypot(*(call.mu for call in calls if call.mu is not None))
-    return TranscriptLoss(epsilon=epsilon, mu=mu, rho=rho)
+    return TranscriptLoss(realised=realised, epsilon=epsilon, mu=mu, rho=rho)
 
 
 def _sum(losses: Iterable[float | None]) -> float | None:
@@ -327,10 +351,9 @@ def _sum(losses: Iterable[float | None]) -> float | None:
 
 
 _FIRST: Final = 30  # calls that tables show whatever they do
-_WIDTH: Final = 100  # characters of a line of source
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ReplayResult(Result):
     """What `replay` found; neither true nor false.
 
@@ -371,6 +394,11 @@ class ReplayResult(Result):
         return total_loss(self.calls)
 
     @property
+    def output_moved(self) -> float | None:
+        """The ℓ1 norm of the difference of the outputs; None if they are not numbers."""
+        return output_distance(self.output_on_x, self.output_on_y)
+
+    @property
     def has_excess(self) -> bool:
         """Whether a finding exceeds the claim, or a sensitivity that a primitive declares."""
         return any(finding.is_excess for finding in self.findings)
@@ -384,37 +412,8 @@ class ReplayResult(Result):
             return ReplayVerdict.UNDETERMINED
         return ReplayVerdict.BOUNDED if is_kept(self.claim, self.calls) else ReplayVerdict.UNDETERMINED
 
-    @property
-    def sentence(self) -> str:
-        """The verdict in a sentence."""
-        return f"{self.verdict.name}: {self._found}{f'; {self._why}' if self._why else ''}"
-
-    @property
-    def headline(self) -> str:
-        """The first line of the printed result: verdict, name of the mechanism, and loss against claim."""
-        return f"{self.verdict.name}  {one_line(self.mechanism)}: {self._found}"
-
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        """What was seen with its line of code, and what leaves the result open."""
-        lines = []
-        for number, finding in enumerate(self.findings):
-            if number == 0 and self.has_excess:
-                finding = replace(finding, cost="")  # which is the headline
-            lines += [str(finding)] if finding.message else []
-            if finding.place is not None and (source := finding.place.source):
-                lines.append(f"  {source if len(source) <= _WIDTH else source[: _WIDTH - 1] + '…'}")
-        why = (self._why,) if self._why and not self.findings else ()
-        lines += [f"open: {reason}" for reason in self.open_reasons or why]
-        return *lines, *self._noted
-
     def __str__(self) -> str:
         return "\n  ".join([self.headline, *self.details])  # lines of code are not wrapped
-
-    @property
-    def next_step(self) -> str:
-        """What to do; empty if nothing is to be done."""
-        return "; ".join(filter(None, (self.remedy, "confirm with check on this pair"))) if self.findings else ""
 
     @property
     def remedy(self) -> str:
@@ -422,49 +421,9 @@ class ReplayResult(Result):
         return self.findings[0].remedy if self.findings else ""
 
     @property
-    def _found(self) -> str:
-        """What the verdict rests on, in a few words."""
-        claimed = "" if self.claim is None else f", claimed {self.claim}"
-        count, verdict = counted(len(self.calls), "call"), self.verdict
-        if self.findings:
-            first, others = self.findings[0], sum(each.is_excess == self.has_excess for each in self.findings) - 1
-            more = f" and {others} more" if others else ""
-            if verdict is ReplayVerdict.EXCESS:
-                return f"{first.cost or first.kind.value}{more} (one path)"
-            at = "" if first.place is None else f" at {first.place}"
-            return f"not shown to be an excess in {count}{claimed}: {first.kind.value}{at}{more}"
-        if verdict is ReplayVerdict.BOUNDED:
-            return f"{loss_words(self.loss)} in {count}{claimed} (one path)"
-        if self.open_reasons or (self.loss.epsilon is None and self.loss.rho is None):
-            return f"neither an excess nor a bound in {count}{claimed}"
-        return f"{loss_words(self.loss)} in {count}{claimed}"
-
-    @property
-    def _why(self) -> str:
-        """Why the result is undetermined, in one clause; empty for the other verdicts."""
-        if self.verdict is not ReplayVerdict.UNDETERMINED:
-            return ""
-        if self.open_reasons:
-            return self.open_reasons[0]
-        if self.findings:
-            return "the output may hide it; confirm with check"
-        if self.loss.epsilon is None and self.loss.rho is None:
-            return "the loss of a call is unknown"
-        return "no claim given to compare it with" if self.claim is None else "not shown to be within the claim"
-
-    @property
     def is_refuted(self) -> bool:
         """Missing, because an excess on one path refutes no claim; see `has_excess`."""
         raise AttributeError
-
-    @property
-    def measured(self) -> str:
-        """The loss of the output on this path; empty if it is unknown."""
-        losses = [finding.loss for finding in self.findings]
-        if self.open_reasons or None in losses:
-            return ""
-        is_beyond = math.inf in losses and self.loss.worst != math.inf  # without noise, so not of a call
-        return "infinite worst-case loss" if is_beyond else loss_words(self.loss)
 
     @property
     def _limits(self) -> tuple[float, float]:
@@ -556,16 +515,3 @@ def is_larger(one: TranscriptLoss, other: TranscriptLoss) -> bool:
     """Return whether a loss is larger than another one in some way, beyond rounding."""
     pairs = ((one.epsilon, other.epsilon), (one.mu, other.mu), (one.rho, other.rho))
     return any(a is None or (b is not None and a > b * (1.0 + SLACK)) for a, b in pairs)
-
-
-def loss_words(loss: TranscriptLoss) -> str:
-    """Return a loss as text."""
-    parts = []
-    if loss.epsilon is None and loss.rho is not None:
-        return f"rho at most {loss.rho:.6g}"
-    if loss.epsilon or not loss.mu:
-        unknown = loss.epsilon is None or math.isinf(loss.epsilon)
-        parts.append("infinite worst-case loss" if unknown else f"loss at most {loss.epsilon:.6g}")
-    if loss.mu:
-        parts.append(f"Gaussian noise of mu {loss.mu:.6g}")
-    return " and ".join(parts)

@@ -20,6 +20,7 @@ from scipy.special import gammaln, stirling2
 
 from ..claims.claim import Array
 from ..datasets.contents import difference, is_of_single_precision, numbers_of, same_form, same_output
+from .distributions import SLACK
 from .recorded_run import REPEATS, RecordedRun, Runner, other_seed
 from .replay_result import Finding, FindingKind, ReplayedCall, named, paired, paired_calls
 from .tape import FAR, Drawn, Line
@@ -28,14 +29,14 @@ _MORE: Final = 64
 """Runs on each dataset of a mechanism that makes no call and whose outputs differ, before that counts as an excess."""
 MOST_NUMBERS: Final = 64
 """Most drawn numbers that are changed one at a time."""
-DRAWS: Final = 8
-"""Joint draws of all values: a difference that shows with probability p is missed with (1 − p)^8."""
+DRAWS: Final = REPEATS
+"""Joint draws of all values, as many as repetitions: a difference of probability p is missed with (1 − p)^8."""
 _CELLS: Final = (*zip(range(8), range(1, 9), strict=True), (8, 12), (12, 20), (20, 40), (40, 100))
 """Each number of noise takes a random value in each of these ranges, in scales on either side of its location. All
 numbers change together, and each goes through the ranges in a random order."""
 _SELDOM: Final = 1e-4
 """Noise beyond its quantiles of this probability is not tried value by value."""
-_BISECTIONS: Final = 3
+_BISECTIONS: Final = 3  # so that a step is missed only if it is narrower than an eighth of a grid's interval
 MOST_OUTCOMES: Final = 512
 """Most outcomes of choices that are tried, each on x and on y: ten times the runs of other replays."""
 _CHOICES: Final = frozenset({"discrete", "binomial", "integers"})
@@ -45,7 +46,6 @@ _COARSE: Final = (-3.0, -1.5, 1.5, 3.0)
 _ROUNDING: Final = {False: 1e-14, True: 2.0**-22}
 """Of sums of doubles, and of numbers of single precision, relative."""
 
-_NEAR: Final = 1e-9  # scales within which noise is the same
 _BY_CHANCE: Final = 1e-7
 """False alarms of each of the eight tests whether noise is independent: together less than one replay in a million."""
 
@@ -607,7 +607,7 @@ def _numbers(drawn: Sequence[Drawn]) -> _Numbers | None:
     with np.errstate(all="ignore"):
         noise = (values - locations) / scales
         rounding = 4.0 * precision * (np.abs(values) + np.abs(locations)) / scales
-    near = np.maximum(_NEAR, rounding.max(axis=0))
+    near = np.maximum(SLACK, rounding.max(axis=0))
     seen = np.all(np.isfinite(noise) & (scales > 0.0), axis=0) & (near < 1.0)
     if not seen.any():
         return None

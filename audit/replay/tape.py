@@ -266,7 +266,7 @@ class Tape:
         self.noise: dict[int, Any] = {}
         self._rows, self._on_y = rows, on_y
         self._run = next(streams.runs)
-        self._seeds = np.random.SeedSequence(entropy, spawn_key=(_UNSEEDED,))
+        self._seeds = np.random.SeedSequence(entropy, spawn_key=(UNSEEDED,))
         self._thread = threading.get_ident()
         self._inside = 0
         self._drawing: list[Any] = []
@@ -485,7 +485,7 @@ def _fits(recorded: Distribution, distribution: Distribution) -> bool:
 FAR: Final = (3.0, 40.0, 1000.0)
 """Scales, beyond the reach of what clips the output or decides something."""
 _ENOUGH: Final = 12  # bytes: numpy reads 16; of 96 bits, a hundred thousand seeds repeat one with 1e-19
-_UNSEEDED: Final = 2**32 - 1
+UNSEEDED: Final = 2**32 - 1
 """First number of the spawn keys of generators that are made without a seed; `rng.spawn` counts from 0."""
 OTHER_THREAD: Final = "another thread draws"
 ENTROPY: Final = "entropy of the operating system is read"

@@ -15,15 +15,11 @@ from ..guesses.canary_guesses import CanaryGuesses, CanaryTest, Guess
 from ..guesses.guess_bets import most_telling
 from ..inference.multiplicity import ErrorBudget
 from ..options import is_whole
-from ..printing import confidence as confidence_words
-from ..printing import rounded_up
 from .audit_result import ClaimResult
-from .verdict import Verdict, bound_beside_claim, claim_in_call, required_excess, untested_in_words
 
 # A small table of the scores for the figures of a report.
 
-_USUAL_ALPHA = 0.05  # the default of `plan_canaries`
-_MOST_BINS = 64
+_MOST_BINS = 64  # as many bars fit into the figure; no verdict depends on them
 _EACH = 20  # canaries in a bin, about, where there are few
 _FAR = 3.0  # ranges between the outer deciles by which scores are drawn beyond them
 
@@ -97,7 +93,7 @@ def _guessed(
     return (float(below[-1]) if len(below) else None), (float(above[0]) if len(above) else None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class CanaryResult(ClaimResult):
     """A claim audited on guesses of which canaries were in the training data; no health check can fail.
 
@@ -141,7 +137,7 @@ class CanaryResult(ClaimResult):
     sketch: ScoreSketch | None = None
 
     def __post_init__(self) -> None:
-        ClaimResult.__post_init__(self)
+        super().__post_init__()
         self._refuse_impossible(
             max_attainable_bound=self.max_attainable_bound >= 0.0,
             canaries=is_whole(self.canaries) and self.canaries > 0,
@@ -166,82 +162,9 @@ class CanaryResult(ClaimResult):
         return best_guesses(self.guesses, self.deciding_test)
 
     @property
-    def _excess_basis_in_words(self) -> str:
-        return "if scores reveal all that such a claim allows"
-
-    @property
     def guesses_in_words(self) -> str:
         """For example "117 of 120 guesses were correct, of 1,000 canaries"."""
-        number, right = self.best_guesses
-        of = "pairs" if self.inclusion == "fixed" else "canaries"
-        runs = f" in {self.runs:,} runs" if self.runs > 1 else ""
-        return f"{right:,} of {number:,} guesses were correct, of {self.guesses.canaries:,} {of}{runs}"
-
-    @property
-    def _found(self) -> str:
-        found, confidence = bound_beside_claim(self.claim, self.bound), confidence_words(self.alpha)
-        if self.verdict is Verdict.REFUTED:
-            return f"{found} ({confidence})"
-        if self.verdict is Verdict.NOT_REFUTED:
-            return f"{found} ({confidence}); {self.detectable_in_words}"
-        return self._inconclusive[0]
-
-    @property
-    def seen(self) -> str:
-        """The guesses that refute the claim; empty for another verdict."""
-        return self.guesses_in_words if self.verdict is Verdict.REFUTED else ""
-
-    @property
-    def next_step(self) -> str:
-        """Where to look after a refutation, and what makes an inconclusive audit conclusive."""
-        if self.verdict is Verdict.REFUTED:
-            return "look at the clipping, the noise and the sampling of the training"
-        return self._inconclusive[1] if self.verdict is Verdict.INCONCLUSIVE else ""
-
-    @property
-    def sentence(self) -> str:
-        """The verdict in a sentence: bound, claim, confidence, and the guesses that carry it or what is detectable."""
-        remedy = self.next_step if self.verdict is Verdict.INCONCLUSIVE else ""
-        return "; ".join(filter(None, (f"{self.verdict.value.upper()}: {self._found}", self.seen, remedy)))
-
-    def _plan(self, needed: int) -> str:
-        """What the needed canaries detect, and the call that plans other numbers."""
-        excess, alpha = required_excess(self.claim, self.detect), f", alpha={self.alpha:g}"
-        call = f"claim={claim_in_call(self.claim)}, detect={excess:.4g}"
-        of = "pairs" if self.inclusion == "fixed" else "canaries"
-        options = call + alpha * (self.alpha != _USUAL_ALPHA)
-        return f"{needed:,} {of} would detect an excess of {excess:.4g}; plan_canaries({options})"
-
-    @property
-    def _inconclusive(self) -> tuple[str, str]:
-        """Why the audit is inconclusive, and the remedy."""
-        of = f"{self.canaries:,}, {confidence_words(self.alpha)}"
-        more = "use more canaries, or several runs with new inclusion bits"
-        more, delta = more if self.needed is None else self._plan(self.needed), float(getattr(self.claim, "delta", 0.0))
-        if delta >= self.alpha:
-            why = "a training that reveals everything with probability delta keeps the claim"
-            return (
-                f"delta = {delta:g} is not below alpha = {self.alpha:g}; {why}",
-                "use a larger alpha or a smaller delta",
-            )
-        explained = self.guesses.canaries * delta
-        if explained >= 1.0:
-            slips = f"canaries × delta = {explained:.3g} correct guesses may be slips"
-            fewer = "use fewer canaries" if self.needed is None else more
-            return f"too many canaries for this delta ({of}); {slips}", f"{fewer}, or claim a smaller delta"
-        if self.max_attainable_bound <= self.claim.parameter:
-            most = self.claim.describe_parameter(self.max_attainable_bound)
-            return f"too few canaries ({of}); even if all guesses were correct, {most}", more
-        assert self.min_detectable_excess is not None
-        if self.detect is not None or math.isinf(self.min_detectable_excess):
-            wanted = self.detect
-            asked = "" if wanted is None else f"; requested: {wanted:.2g}"
-            return f"too few canaries ({of}); {self.detectable_in_words}{asked}", more
-        return (
-            f"{untested_in_words(self.claim, self.min_detectable_excess)} ({100 * self.power:.6g}% power at best; "
-            f"{self.canaries:,} canaries, {confidence_words(self.alpha)})",
-            f"{more}, or accept this with detect={rounded_up(self.min_detectable_excess, 2):g}",
-        )
+        return self._words.observation
 
 
 def best_guesses(guesses: CanaryGuesses, test: CanaryTest) -> tuple[int, int]:

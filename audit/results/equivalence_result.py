@@ -13,11 +13,8 @@ import numpy as np
 from scipy.special import ndtri
 
 from ..events.events import Event
-from ..health.findings import failed_checks
 from ..inference.event_test import Counts, Direction
 from ..inference.total_variation import LARGEST_LEVEL, total_variation_upper
-from ..printing import confidence as confidence_words
-from ..printing import rounded_down, rounded_up
 from ..sampling.pilot_and_batch_sizes import with_pilot
 from .audit_result import SampledResult
 from .bin_result import BinCounts
@@ -27,7 +24,7 @@ from .verdict import Equivalence
 _PLANNED_Z = 1.645  # equal versions are shown to be within the sufficient margin 19 times in 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class EquivalenceResult(SampledResult):
     """Total variation distance between the output distributions of two versions.
 
@@ -77,7 +74,7 @@ class EquivalenceResult(SampledResult):
     pilot_runs: int
 
     def __post_init__(self) -> None:
-        SampledResult.__post_init__(self)
+        super().__post_init__()
         self._refuse_impossible(margin=0.0 < self.margin < 1.0, lower=0.0 <= self.lower <= 1.0)  # NaN fails
 
     @property
@@ -148,63 +145,14 @@ class EquivalenceResult(SampledResult):
         return float(observed - ndtri(min(self.bins.alpha, LARGEST_LEVEL)) / math.sqrt(2.0 * n))
 
     @property
-    def sentence(self) -> str:
-        """The verdict in a sentence: limit of the distance, margin, confidence, and what it holds for or shows."""
-        confidence = confidence_words(self.alpha)
-        distance, margin = "total variation distance", f"margin {self.margin:.4g}"
-        lower, upper = f"{rounded_down(self.lower):g}", f"{rounded_up(self.upper):g}"
-        if self.verdict is Equivalence.SHOWN:
-            return f"EQUIVALENT: {distance} at most {upper}, {margin} ({confidence}); {self.scope}"
-        if self.verdict is Equivalence.DIFFERENT:
-            return f"DIFFERENT: {distance} at least {lower}, {margin} ({confidence}); {self.event_in_words}"
-        if self.findings:
-            return f"INCONCLUSIVE: {failed_checks(self.findings)}"
-        return (
-            f"INCONCLUSIVE: {distance} from {lower} to {upper}, {margin} ({confidence}); the upper end holds "
-            f"{self.scope}; {self._way_out}"
-        )
-
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        """What must be read with the verdict: failed health checks, the versions compared, and notes."""
-        return *map(str, self.findings), f"x is {self.old}, y is {self.new}", *self._noted
-
-    @property
     def event_in_words(self) -> str:
         """For example "output ≤ 1: 53,211 of 100,000 runs of the old version f, 50,003 of 100,000 runs of …"."""
-        counts = self.counts
-        on_old = f"{counts.count_x:,} of {counts.runs_x:,} runs of {self.old}"
-        return f"{self.event}: {on_old}, {counts.count_y:,} of {counts.runs_y:,} runs of {self.new}"
-
-    @property
-    def _way_out(self) -> str:
-        if not self.counts_unlisted and self.bins.n_known < 2:
-            return "the outputs could not be divided into bins, and a single bin shows nothing"
-        if self.smallest_margin <= self.margin:
-            return (
-                f"equal versions would have been shown to be within about {self.smallest_margin:.2g}, so these two may "
-                "differ a little; use more runs or a wider margin"
-            )
-        needed = "no number of runs is enough" if math.isinf(self.runs_needed) else f"about {self.runs_needed:,} needed"
-        return (
-            f"too few runs: for equal versions {self.runs:,} runs of each show a margin of about "
-            f"{self.smallest_margin:.2g}; {needed}"
-        )
+        return self._words.events[0]
 
     @property
     def subject(self) -> str:
         """The versions."""
         return f"{self.old} and {self.new}"
-
-    @property
-    def claimed(self) -> str:
-        """The margin."""
-        return f"margin {self.margin:.4g}"
-
-    @property
-    def measured(self) -> str:
-        limits = f"distance in [{rounded_down(self.lower):g}, {rounded_up(self.upper):g}]"
-        return "" if self.findings else limits
 
     def to_dict(self) -> dict[str, Any]:
         return Result.to_dict(self) | {"event": self.event_in_words}

@@ -6,14 +6,15 @@ import enum
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
+from functools import cached_property
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple, Self
 
 from ..errors import AuditError, ExcessError, InconclusiveError, RefutedError
 from ..printing import did_you_mean, verdict_text
 
-Shown = Literal["to_dict", "card", "plot"]
+Shown = Literal["words", "detectable", "to_dict", "card", "plot"]
 SHOWN: Final[dict[Shown, Callable[..., Any]]] = {}
 
 
@@ -43,7 +44,53 @@ class ConfidenceInterval(NamedTuple):
     high: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class _OnDemand:
+    """A field that may be given as a function of no arguments, which is called when the field is first read."""
+
+    def __init__(self, *default: Any) -> None:
+        self._default = default
+
+    def __set_name__(self, owner: type[Any], name: str) -> None:
+        self._name = name
+
+    def __set__(self, result: Any, value: Any) -> None:
+        vars(result)[self._name] = value
+
+    def __get__(self, result: Any, owner: type[Any] | None = None) -> Any:
+        if result is None:  # a dataclass asks for the default
+            if not self._default:
+                raise AttributeError(self._name)
+            return self._default[0]
+        value = vars(result)[self._name]
+        if callable(value):
+            value = vars(result)[self._name] = value()
+        return value
+
+
+def on_demand(*default: Any) -> Any:
+    """Declare a field of a result that may be computed when it is first read, with its default if it has one."""
+    return _OnDemand(*default)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Words:
+    """What a result says; `Result` has each text under the same name unless noted."""
+
+    sentence: str
+    headline: str = ""  # the sentence if there is no other
+    claimed: str = ""  # where nothing else is the claim
+    measured: str = ""
+    seen: str = ""
+    remarks: tuple[str, ...] = ()
+    next_step: str = ""
+    below: tuple[str, ...] = ()
+    # Of audits, guesses, searches and comparisons.
+    events: tuple[str, ...] = ()  # the event, and that of the other direction
+    observation: str = ""
+    why_not_reproducible: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Result(ABC):
     """Base of all results.
 
@@ -58,6 +105,10 @@ class Result(ABC):
         Random seed that repeats every number.
     notes : tuple of str
         Remarks that qualify the result: exceptions, outputs that never vary.
+    versions : tuple of (str, str)
+        Names and versions of the libraries.
+    environment : dict
+        Timings and machine: all that may differ between two runs with the same seed; and the call. Not compared.
     """
 
     kind: ClassVar[str]  # as tables and files of results name it
@@ -72,40 +123,43 @@ class Result(ABC):
     runs: int = 0
     seed: int = 0
     notes: tuple[str, ...] = ()
+    versions: tuple[tuple[str, str], ...] = ()
+    environment: dict[str, Any] = field(default_factory=dict, compare=False)
 
     @property
     def subject(self) -> str:
         """Name of what was examined, such as the mechanism."""
         return str(getattr(self, self._subject_field))
 
+    @cached_property
+    def _words(self) -> Words:
+        words: Words = SHOWN["words"](self)
+        return words
+
     @property
     def claimed(self) -> str:
         """What was claimed of the subject, as text; empty if nothing was."""
-        claim = getattr(self, self._claim_field)
-        return "" if claim is None else str(claim)
+        claim = getattr(self, self._claim_field, None)
+        return self._words.claimed if claim is None else str(claim)
 
     @property
     def measured(self) -> str:
         """The number beside the claim, as text; empty if there is none."""
-        return ""
+        return self._words.measured
 
     def tabulated(self) -> Any:
         """Return the table that a file of results keeps beside the text; None if there is none."""
         return None
 
     @property
-    @abstractmethod
     def sentence(self) -> str:
         """The verdict in a sentence."""
+        return self._words.sentence
 
     @property
     def remarks(self) -> tuple[str, ...]:
         """What must be read with the verdict; printed below it."""
-        return self._noted
-
-    @property
-    def _noted(self) -> tuple[str, ...]:
-        return tuple(f"note: {note}" for note in self.notes)
+        return self._words.remarks
 
     @property
     @abstractmethod
@@ -120,17 +174,17 @@ class Result(ABC):
     @property
     def headline(self) -> str:
         """The first line of the printed result."""
-        return self.sentence
+        return self._words.headline or self._words.sentence
 
     @property
     def seen(self) -> str:
         """The counts that refute the claim; empty for another verdict, or if a remark has them."""
-        return ""
+        return self._words.seen
 
     @property
     def next_step(self) -> str:
         """What to do after the verdict; empty if a remark says it, or nothing is to be done."""
-        return ""
+        return self._words.next_step
 
     @property
     def details(self) -> tuple[str, ...]:
@@ -141,7 +195,7 @@ class Result(ABC):
     @property
     def below(self) -> tuple[str, ...]:
         """Further lines that are printed below the details, such as those of a search."""
-        return ()
+        return self._words.below
 
     def __str__(self) -> str:
         return "\n".join([verdict_text(self.headline, self.details), *self.below])
@@ -167,6 +221,9 @@ class Result(ABC):
         low, high = self._limit_fields
         return attrgetter(low)(self), math.inf if high is None else attrgetter(high)(self)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
     def __bool__(self) -> bool:
         name = type(self).__name__
         raise TypeError(
@@ -177,7 +234,7 @@ class Result(ABC):
     if not TYPE_CHECKING:  # a type checker knows the names
 
         def __getattr__(self, name: str) -> Any:
-            known = [each for each in dir(type(self)) if not each.startswith("_")]
+            known = [each for each in dir(self) if not each.startswith("_")]
             bound = "bound" if "bound" in known else "confidence_interval"
             meant = self._question if name in _QUESTIONS else bound if name in _BOUNDS else None
             meant = f"; did you mean {meant!r}?" if meant in known else did_you_mean(name, known)

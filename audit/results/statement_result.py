@@ -15,9 +15,7 @@ from itertools import pairwise
 from typing import ClassVar
 
 from ..errors import OptionError
-from ..health.findings import failed_checks
 from ..options import check_fields, in_a_tuple
-from ..printing import confidence as confidence_words
 from ..printing import shorten
 from .audit_result import SampledResult
 from .verdict import Verdict
@@ -129,7 +127,7 @@ class Series:
                 raise OptionError(f"a series of {n} places {said}.", places=n)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class StatementResult(SampledResult):
     """A statement checked by simulation; a true statement is refuted with probability at most `alpha`.
 
@@ -162,7 +160,7 @@ class StatementResult(SampledResult):
     def __post_init__(self) -> None:
         for name in ("points", "notes"):
             object.__setattr__(self, name, in_a_tuple(getattr(self, name)))
-        SampledResult.__post_init__(self)
+        super().__post_init__()
         if not self.points or not all(isinstance(point, Point) for point in self.points):
             raise OptionError("points are the numbers of a statement; give at least one Point.", points=self.points)
 
@@ -190,28 +188,6 @@ class StatementResult(SampledResult):
         return self.alpha if self.is_refuted else 1.0
 
     @property
-    def sentence(self) -> str:
-        """The verdict in a sentence: interval of the worst number, what is allowed, and the confidence."""
-        if self.findings:
-            return f"INCONCLUSIVE: {failed_checks(self.findings)}"
-        worst, confidence = self.worst, confidence_words(self.alpha)
-        quantity = f"{self.quantity} at {worst.at}" if worst.at else self.quantity
-        text = f"{self.verdict.name.replace('_', ' ')}: {quantity} in {worst.interval}, {worst.allowed} ({confidence})"
-        if self.verdict is Verdict.INCONCLUSIVE and not self.notes:
-            wanted = "" if math.isinf(self.largest_width) else f" at most {self.largest_width:.2g} wide"
-            text += f"; every number needs an interval{wanted}, so use more runs"
-        return text + (f"; worst of {len(self.points)} numbers" if len(self.points) > 1 else "")
-
-    @property
     def claim(self) -> None:
         """None, as a statement is not a privacy claim."""
         return None
-
-    @property
-    def claimed(self) -> str:
-        """The allowed range of the worst number."""
-        return f"{self.worst.at or self.quantity}: {self.worst.allowed}"
-
-    @property
-    def measured(self) -> str:
-        return self.worst.interval

@@ -6,11 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from ..datasets.description import as_code
-from ..printing import confidence, counted
+from ..printing import confidence
 from .audit_result import AuditResult
 from .result import Result
 
-_SHOWN, _WIDTH = 5, 160  # pairs, and characters of a line, in the printed result
 _LONGEST = 1_000  # characters of a dataset, which may be pasted, on a line
 
 
@@ -88,7 +87,7 @@ def _of_audit(name: str, doc: str | None = None) -> Any:
     return property(get, doc=doc)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class WorstPair(Result):
     """The worst pair that a search found, audited on fresh runs.
 
@@ -132,10 +131,6 @@ class WorstPair(Result):
     subject = _of_audit("subject", "Name of the mechanism.")
     claimed = _of_audit("claimed", "The claim.")
     measured = _of_audit("measured", "Lower confidence bound of the audit, as text.")
-    sentence = _of_audit("sentence", "The verdict of the audit in a sentence.")
-    remarks = _of_audit("remarks", "The remarks of the audit.")
-    headline = _of_audit("headline", "The first line of the audit.")
-    details = _of_audit("details", "The lines below it.")
     verdict = _of_audit("verdict", "Verdict of the audit of fresh runs.")
     bound = _of_audit("bound", "Lower confidence bound of the audit.")
     pvalue = _of_audit("pvalue", "The p-value of the audit.")
@@ -158,58 +153,6 @@ class WorstPair(Result):
         return [("note", f"no simpler pair was refuted ({runs})")] if self.simpler_tried else []
 
     @property
-    def _pilot(self) -> list[str]:
-        """The runs on the chosen pair that chose the event, on one line, if the search made some of them."""
-        if not self.audit.searched:
-            return []
-        more = f" and {self.audit.pilot_runs:,} more" if self.audit.pilot_runs else ""
-        return [f"  pilot   {self.audit.searched:,} runs of the search on each dataset{more}"]
-
-    @property
     def search_in_words(self) -> str:
         """How many pairs were tried, and what is known beside the audited pair, in a sentence."""
-        tried = sum(pair.error is None for pair in self.ranking)
-        return "; ".join(
-            [
-                f"{counted(tried, 'pair')} in {self.runs:,} runs",
-                *([f"{counted(self.untried, 'pair')} not tried"] if self.untried else []),
-                *([] if self.is_refuted else ["other pairs may be worse than the worst pair found"]),
-                *(
-                    []
-                    if self.simple is None
-                    else ["a simpler pair is refuted too:", *map(str.strip, self.simple.lines)]
-                ),
-            ]
-        )
-
-    @property
-    def below(self) -> tuple[str, ...]:
-        chosen = self.ranking[0]
-        tried = [pair for pair in self.ranking if pair.error is None]
-        skipped = [pair for pair in self.ranking if pair.error is not None]
-        shown = f" for {_SHOWN} of them" if len(tried) > _SHOWN else ""
-        lines = [
-            f"  pair    {chosen.label} ({self.audit.pair.adjacency})",
-            f"          {chosen.summary}",
-            f"  event   {self.audit.event_in_words}",
-            *([f"          {self.audit.opposite_in_words}"] if self.audit.opposite_in_words else []),
-            *self._pilot,
-            *(
-                [f"  guide   {counted(self.replayed, 'pair')} replayed; the leaders and usual pairs were run"]
-                if self.replayed
-                else []
-            ),
-            f"  search  {counted(len(tried), 'pair')} in {self.runs:,} runs; rough estimates{shown}, the audited "
-            "pair first, then the longest examined:",
-            *(f"          {pair}" for pair in tried[:_SHOWN]),
-        ]
-        if skipped:
-            lines.append(f"  skipped {counted(len(skipped), 'pair')}, such as {skipped[0].label}")
-        if self.untried:
-            lines.append(f"  untried {counted(self.untried, 'pair')}; increase search_runs to reach them")
-        if not self.is_refuted:
-            lines.append("  note    other pairs may be worse than the worst pair found")
-        short = [line if len(line) <= _WIDTH else line[: _WIDTH - 1] + "…" for line in lines]
-        whole = [f"  error   {' '.join(str(skipped[0].error).split())}"] if skipped else []  # to be acted upon
-        simpler = [f"  {name:<7} {line}" for name, line in self.simpler_lines]  # to be pasted
-        return *simpler, *short, *whole
+        return self._words.observation

@@ -17,17 +17,19 @@ from ..errors import MechanismError, StoreError
 from ..events.outputs import Outputs, are_equal, tally
 from ..events.plain_outputs import HashCheck
 from ..progress import UNWATCHED
+from .output_hashes import FINGERPRINTED
 from .pickling import Parcel
 from .sampler import Sampler
 
 # Limits in bytes on the outputs held in memory, for outputs of megabytes.
 
-KEPT = 1 << 28  # bytes of pilot outputs kept on each side; learning takes several times as much memory
-
-BLOCK = 1 << 25  # bytes of the outputs of a block
+# Bytes of pilot outputs kept on each side (learning takes several times as much memory), and of the outputs of a block:
+# docs/decisions/0012-large-data.md.
+KEPT, BLOCK = 1 << 28, 1 << 25
 
 _HELD = 1 << 30  # bytes of outputs held together, where the number of runs is fixed
-_LEAST_RUNS = 32  # fewest runs on each side that must fit
+LEAST_KEPT = 32
+"""First runs on each dataset, which must fit into memory: they show the form of the outputs and their randomness."""
 _LOOKED_AT = 8  # outputs of a block that are measured
 
 
@@ -58,9 +60,9 @@ def _attributes(value: Any) -> list[Any]:
 
 def most_kept(size: int, name: str) -> int:
     """Return the number of outputs of `size` bytes kept on each side; raise a `MechanismError` if it is too small."""
-    if size * _LEAST_RUNS > KEPT:
+    if size * LEAST_KEPT > KEPT:
         raise MechanismError(
-            f"an output of {name} takes {with_unit(size)}, and fewer than {_LEAST_RUNS} of them fit into the "
+            f"an output of {name} takes {with_unit(size)}, and fewer than {LEAST_KEPT} of them fit into the "
             f"{with_unit(KEPT)} that an audit keeps for each dataset; return a part or a summary of the output.",
             mechanism=name,
             bytes=size,
@@ -105,13 +107,14 @@ _PHASES: tuple[Phase, ...] = ("pilot", "main")
 # An audit has 256 (looped: 128) blocks, or fewer where blocks would hold fewer than 32 runs. The main phase, which may
 # have only half of the runs, then still has 32, as a pilot. Sizes never depend on run times: seeds belong to blocks.
 _BLOCKS, _LOOPED_BLOCKS, _SMALL = 256, 128, 32
-_PILOT_BLOCKS, _LEAST_PILOT_BLOCK = 32, 256
-_BY_CHANCE = 1e-9
+_PILOT_BLOCKS = 32  # of a long pilot; in a shorter one a block still has all outputs that a fingerprint reads
+_BY_CHANCE = 1e-9  # outputs of different noise that agree with a smaller probability are not taken to agree by chance
 _AGAIN = "whether the first block comes again"
 _HEADS = "the first runs"
 _COINS = "coins of outputs that the seed does not repeat"
-# Runs drawn twice, to see whether a mechanism has its own randomness: 32, or 256 if these take less than a second.
-_REPEATED, _MANY, _REPEATING = 32, 256, 1.0
+# Runs are drawn twice to see whether a mechanism has its own randomness: FINGERPRINTED of them if they take less than
+# this many seconds, otherwise LEAST_KEPT.
+_REPEATING = 1.0
 
 
 class Memory(Protocol):
@@ -184,7 +187,7 @@ class Plan:
 
     def for_pilot(self, runs: int) -> Plan:
         """Return the plan with the block size of a pilot of `runs` runs."""
-        return self.in_blocks(min(max(-(-runs // _PILOT_BLOCKS), _LEAST_PILOT_BLOCK), self.block))
+        return self.in_blocks(min(max(-(-runs // _PILOT_BLOCKS), FINGERPRINTED), self.block))
 
     def in_blocks(self, size: int) -> Plan:
         """Return the plan with blocks of `size` runs, or of the maximum if that is less."""
@@ -218,7 +221,7 @@ class Plan:
         A few runs are drawn twice, or the block `drawn` again; of a slow function only the first runs.
         """
         if drawn is None:
-            drawn = self.draw("pilot", side, 0, _REPEATED)
+            drawn = self.draw("pilot", side, 0, LEAST_KEPT)
         is_block, most = self.sampler.is_block, len(drawn)  # a loop begins as a longer one does, a block may not
         again = self.draw("pilot", side, 0, most) if is_block else self._first(side, most)
         return are_equal(again, drawn[: len(again)])
@@ -226,7 +229,7 @@ class Plan:
     def _first(self, side: Side, most: int) -> Outputs:
         """Return the first runs on one dataset, of a slow mechanism only a few."""
         started = now()
-        few = self.draw("pilot", side, 0, min(_REPEATED, most))
+        few = self.draw("pilot", side, 0, min(LEAST_KEPT, most))
         is_slow = (now() - started) * most > _REPEATING * len(few)
         return few if is_slow or len(few) == most else self.draw("pilot", side, 0, most)
 
@@ -241,8 +244,8 @@ class Plan:
 
         if not are_equal(drawn(1, 1), first):
             return False
-        few = drawn(0, _REPEATED)
-        return _tells_noise(few) and are_equal(drawn(1, _REPEATED), few)
+        few = drawn(0, LEAST_KEPT)
+        return _tells_noise(few) and are_equal(drawn(1, LEAST_KEPT), few)
 
     def comes_again(self, blocks_x: Sequence[Outputs], blocks_y: Sequence[Outputs]) -> bool:
         """Whether the seed repeats the first pilot block on x, and with a memory also the first block on y.
@@ -277,7 +280,7 @@ class Plan:
             return
         kept = self.memory.recall(_HEADS)
         if kept is None:
-            heads = [self._first(side, _MANY) for side in SIDES]
+            heads = [self._first(side, FINGERPRINTED) for side in SIDES]
             is_kept = self._begins_with(heads) and all(map(_tells_noise, heads))
             self.memory.keep(_HEADS, heads if is_kept else [])
         elif not self._begins_with(kept):

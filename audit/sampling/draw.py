@@ -20,18 +20,18 @@ from ..events.named_parts import Dictionary
 from ..events.outputs import Outputs, Raised
 from ..events.plain_outputs import Form
 from ..known_options import with_known_options
-from .block_plan import BLOCK, SIDES, Phase, Plan, Side, bytes_of_one, most_kept, refuse_too_much
+from ..options import MOST_IN_BLOCK, MOST_JOBS
+from .block_plan import BLOCK, LEAST_KEPT, SIDES, Phase, Plan, Side, bytes_of_one, most_kept, refuse_too_much
 from .object_identity import identity_of_mechanism
 from .sampler import Call, Sampler, as_sampler
 from .tasks import AnyTask, BlockCounts, CountBlocks, CountPairs, DrawBlocks, Events, MainCounts, PairCounts, Shapes
 from .workers import spread, workers_of
 
-_BLOCK_NUMBERS = 1 << 17  # most numbers in a block of a vectorised mechanism: a megabyte, the fastest of 2¹⁵ … 2¹⁷
 _MOST_LOOPED = 1 << 10  # most runs in a block of a looped function
-_FORM_RUNS = 32  # runs on each dataset that show whether all records of a function of one run have the same columns
 # Most tasks of a phase: enough for progress and balance, yet few, because each costs a cluster milliseconds. Beyond 256
-# tasks each has at least 64 blocks, up to a number of tasks that keeps a thousand workers busy.
-_TASKS, _BLOCKS_OF_MANY, _MOST_TASKS = 256, 64, 4096
+# tasks each has at least 64 blocks, up to four tasks for each of MOST_JOBS workers, which keeps these busy.
+_TASKS, _BLOCKS_OF_MANY = 256, 64
+_MOST_TASKS = 4 * MOST_JOBS
 
 
 def plan_blocks(
@@ -63,7 +63,7 @@ def plan_blocks(
     width = max(first.shape[1], 1) if first.ndim == 2 else 1
     output_bytes = bytes_of_one(first)
     kept = most_kept(output_bytes, sampler.name)
-    most = max(256, _BLOCK_NUMBERS // width) if sampler.is_block else _MOST_LOOPED
+    most = max(256, MOST_IN_BLOCK // width) if sampler.is_block else _MOST_LOOPED
     most = max(1, min(most, BLOCK // output_bytes))
     plan = replace(
         one, block=most, most=most, most_kept=kept, output_bytes=output_bytes, jobs=jobs, is_stateful=bool(is_stateful)
@@ -83,7 +83,7 @@ def _form_of(plan: Plan, first: Outputs) -> Form:
     may_be_named = plan.sampler.is_block or plan.sampler.call.part is not None
     if not (may_be_named or first.ndim == 2 or isinstance(first[0], tuple | Dictionary | Raised | None)):
         return Form()
-    found, runs = list[Form](), 1 if plan.sampler.is_block else _FORM_RUNS
+    found, runs = list[Form](), 1 if plan.sampler.is_block else LEAST_KEPT
     for side, dataset in zip(SIDES, (plan.x, plan.y), strict=True):
         try:
             form = plan.sampler.form_on(dataset, runs, plan.generator("pilot", side, 0))

@@ -20,6 +20,8 @@ from ..events.outputs import Outputs, is_vector, outcome_key, outcome_list, row_
 
 MARKS = 4  # number of marks that a block keeps; a mark of 0 means none
 
+# Outputs of a stretch, at most and at least, and of a block that are hashed, in 30 µs. Somewhere in 300 such blocks two
+# stretches of 62 fair coins, or of 16 draws from 15 equally likely values, agree by chance with probability 1e-8.
 _LONGEST, _SHORTEST, _LOOKED_AT = 128, 16, 1024
 N_LENGTHS = (_LONGEST // _SHORTEST).bit_length()  # number of different lengths of stretches
 _ODD, _OTHER_ODD, _BASE = (np.uint64(number) for number in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0xD6E8FEB86659FD93))

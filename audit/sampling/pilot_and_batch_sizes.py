@@ -21,20 +21,21 @@ from .block_plan import Memory
 # One run in twenty chooses the event, which costs 2.6% of the gap between bound and truth. A quarter does where the
 # output has several columns, whose scores have to be learned, and where a twentieth promises no bound.
 _SHARE, _GROWN_SHARE = 20, 4
-_LEAST_PILOT, _MOST_PILOT = 2_000, 250_000
-_FEW_COUNTS = 50  # of an event on one dataset in the pilot, with which it barely promises a bound
+LEAST_PILOT, _MOST_PILOT = 2_000, 250_000  # docs/decisions/0004-portfolio-constants.md
+FEW_COUNTS = 50
+"""Counts of an event on one dataset with which it barely promises a bound; their relative error is a seventh."""
 
 
 def with_pilot(main: int, q: float = 0.5) -> int:
     """Return the fewest runs of an audit with `main` main runs, if the event has probability `q` or more."""
-    sizes = [2 * main, main + _LEAST_PILOT, main + _MOST_PILOT]
+    sizes = [2 * main, main + LEAST_PILOT, main + _MOST_PILOT]
     sizes += [-(-main * share // (share - 1)) for share in (_SHARE, _GROWN_SHARE)]
     return min(runs for runs in sizes if main_runs(runs, q) >= main)
 
 
 def pilot_runs(runs: int) -> int:
     """Return the number of an audit's runs that choose the event of one number, if it is not rare."""
-    return min(max(runs // _SHARE, _LEAST_PILOT), _MOST_PILOT, runs // 2)
+    return min(max(runs // _SHARE, LEAST_PILOT), _MOST_PILOT, runs // 2)
 
 
 def grown_pilot_runs(runs: int) -> int:
@@ -45,7 +46,7 @@ def grown_pilot_runs(runs: int) -> int:
 def main_runs(runs: int, q: float) -> int:
     """Return the number of an audit's main runs if the best event has probability `q` where it is rarer."""
     size = pilot_runs(runs)
-    return runs - (grown_pilot_runs(runs) if q * size < _FEW_COUNTS else size)
+    return runs - (grown_pilot_runs(runs) if q * size < FEW_COUNTS else size)
 
 
 # The batches of a sequential audit. Each adds six percent to the total, so that an audit stops soon after the evidence

@@ -39,7 +39,7 @@ from ..events.named_parts import (
 from ..events.outputs import Outputs, Raised, as_outputs, outcome_list, packed
 from ..events.plain_outputs import PLAIN, Form, form_of, form_of_block, of_plain_parts, plain_output
 from ..floating_point_errors import Answers, own_arithmetic, under, users_answers
-from ..options import checked
+from ..options import LONGEST_NAME, checked
 from ..printing import shorten
 from ..progress import UNWATCHED, Runs
 from ..settings import or_setting
@@ -50,7 +50,6 @@ from .object_identity import Provenance, cell_of, provenance_of
 OutputPart: TypeAlias = str | int | Callable[[Any], Any]
 """A name, or names joined by dots; a place; or a function of the output."""
 
-_LONGEST = 1000  # characters of a path
 _PLACE = re.compile(r"coordinate (\d+)|(?:output)?\[(\d+)\]|(\d+)")  # of vectors, as events print it
 _MISSING = (LookupError, AttributeError, TypeError, ValueError)  # what a part that is not there raises
 
@@ -58,7 +57,7 @@ _MISSING = (LookupError, AttributeError, TypeError, ValueError)  # what a part t
 def check_choice(choice: Any) -> OutputPart | None:
     """Return what picks a part of the output, or None; raise an `OptionError` for anything else."""
     is_place = isinstance(choice, int | np.integer) and not isinstance(choice, bool) and abs(int(choice)) <= sys.maxsize
-    if choice is None or is_place or (isinstance(choice, str) and 0 < len(choice) <= _LONGEST) or callable(choice):
+    if choice is None or is_place or (isinstance(choice, str) and 0 < len(choice) <= LONGEST_NAME) or callable(choice):
         return int(choice) if is_place else choice
     raise OptionError(
         f'output={shorten(choice)} picks no part of an output; use a name such as "mean", a path such as "stats.mean", '

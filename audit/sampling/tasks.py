@@ -20,6 +20,7 @@ from ..events.outputs import Outputs, Raised
 from ..events.scores import Reading, Score
 from ..inference.betting_test import JointCounts, PairedGuesses
 from ..inference.event_test import Counts
+from ..options import MOST_IN_BLOCK
 from .block_plan import SIDES, Plan, Side
 from .output_hashes import MARKS, block_marks, digest
 
@@ -263,7 +264,6 @@ def _guesses(right_x: Mask, wrong_x: Mask, right_y: Mask, wrong_y: Mask, *, runs
 
 Shapes = dict[str, tuple[int, ...]] | None
 
-_TOGETHER = 1 << 16  # numbers from which blocks are counted: each count costs 20 µs for a column
 _MARKED_OF_MANY = 8  # one in eight blocks of a vectorised mechanism has its stretches hashed, which takes 30 µs
 
 
@@ -359,7 +359,7 @@ class CountBlocks(_Blocks):
                 start, held, count = number, [], 0
             held.append(outputs)
             count += outputs.size
-            if outputs.dtype == object or count >= _TOGETHER:  # objects are counted at once
+            if outputs.dtype == object or count >= MOST_IN_BLOCK:  # objects are counted at once
                 yield start, held
                 start, held, count = number + 1, [], 0
         if held:

@@ -20,7 +20,7 @@ from ..datasets.domains import Domain
 from ..datasets.rows import as_rows, is_frame, is_graph, symmetric_difference, tables_of
 from ..errors import AdjacencyError, AuditError, DatasetError, OptionError, described
 from ..events.named_parts import printed
-from ..printing import counted, shorten
+from ..printing import SHOWN, counted, shorten
 from ..random_streams import Stream, seed_of
 
 
@@ -37,7 +37,6 @@ class Candidate:
     size: float = 0.0  # of two pairs that seem to lose as much, the smaller is easier to read
     promise: float = 0.0  # the loss that a replay shows, which decides among pairs whose runs show nothing
     is_promised: bool = False  # whether the caller states that it is a pair of neighbours
-    is_pattern: bool = False  # whether it is an initial pattern, neither random nor a variation
 
     @property
     def key(self) -> Hashable:
@@ -133,13 +132,10 @@ def shown(dataset: Any, *, shows_data: bool) -> str:
     return show(dataset) if shows_data else summarise(dataset)
 
 
-_SHOWN = 80  # characters
-
-
 def show(dataset: Any) -> str:
     """Return a dataset's contents on one short line, for datasets that the search invented, which are not secret."""
     code = None if length_hint(dataset) > 10_000 else as_code(dataset)  # writing more, to cut it, takes seconds
-    return shorten(dataset) if code is None else code if len(code) <= _SHOWN else f"{code[: _SHOWN - 1]}…"
+    return shorten(dataset) if code is None else code if len(code) <= SHOWN else f"{code[: SHOWN - 1]}…"
 
 
 def chunks(size: int) -> Iterator[slice]:
@@ -191,7 +187,8 @@ def _entries(dataset: Any) -> list[tuple[Any, ...]]:
 
 MANY = 32
 """Pairs with which a search begins, if it has a hundred runs for each and the domain has as many."""
-_EACH = 100  # runs
+LEAST_SCORED = 100
+"""Fewest runs on each dataset that score one of many pairs by its best event."""
 
 
 def initial_pairs(available: int, budget: int) -> int:
@@ -200,7 +197,7 @@ def initial_pairs(available: int, budget: int) -> int:
     With more runs than 32 pairs need, their number and the length of the first pilots grow alike: n pairs that
     have no dataset in common take 2 n log₂ n pilots, whose length is the square root of the budget.
     """
-    count = min(available, max(min(MANY, budget // _EACH), 2))
+    count = min(available, max(min(MANY, budget // LEAST_SCORED), 2))
     while count < available and 2 * (count + 1) * math.log2(count + 1) <= math.sqrt(budget):
         count += 1
     return count
@@ -209,7 +206,7 @@ def initial_pairs(available: int, budget: int) -> int:
 PairCheck = Callable[[Any, Any, float], Any]
 Accepted = TypeVar("Accepted")
 
-_MOST_PATTERNS = 1_000
+_MOST_PATTERNS = 1_000  # bounds the time for listing pairs, of which domains with many columns have endlessly many
 _TRIES = 40  # attempts for each new pair
 
 
@@ -246,8 +243,7 @@ class Pool:
     def patterns(self, most: int, *, has_staircases: bool = False) -> Iterator[Candidate]:
         """Yield the new pairs among the first `most` patterns, which may end in staircases."""
         staircases = self.source.staircases() if has_staircases else ()
-        for pattern in self._new(islice(chain(self.source.patterns(), staircases), most)):
-            yield replace(pattern, is_pattern=True)
+        return self._new(islice(chain(self.source.patterns(), staircases), most))
 
     def drawn(self, count: int) -> Iterator[Candidate]:
         """Yield up to `count` new random pairs."""

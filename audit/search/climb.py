@@ -15,6 +15,7 @@ from functools import partial
 from itertools import count, islice
 from typing import Final, Generic, TypeVar
 
+from ..inference.binomial_tails import ROUNDING
 from .candidates import Candidate, Line, Pool
 
 # The numbers of a line of pairs: which to visit, and where something is largest.
@@ -103,7 +104,6 @@ def numbers_between(low: float, high: float) -> Iterator[float]:
     yield from evenly
 
 
-ROUNDING = 1e-9  # relative difference of two sizes that counts as rounding
 MOST_FAILED = 200  # pairs on which a mechanism fails, after which no other is tried if it runs on none
 KEPT = 0.97  # share of the size of a pair that a simpler pair must have
 _MOST_LINES = 8  # of a domain, and near a pair; so many turns without a new pair show that a domain is exhausted

@@ -26,9 +26,10 @@ from ..events.named_parts import printed
 from ..events.outputs import Outputs
 from ..floating_point_errors import with_own_arithmetic
 from ..health.findings import checks_to_ignore
+from ..inference.binomial_tails import ROUNDING
 from ..inference.event_test import check_test_alpha
 from ..known_options import with_known_options
-from ..options import DEFAULTS, LEAST_RUNS, LEAST_SEARCH, Budget, Options, check_sequential, checked_seed
+from ..options import DEFAULTS, LEAST_RUNS, LEAST_SEARCH, USUAL_RUNS, Budget, Options, check_sequential, checked_seed
 from ..printing import counted
 from ..procedures.check import audit_pair, continues, runs_or_setting, sampler_of
 from ..progress import Meter, told
@@ -39,7 +40,7 @@ from ..replay.replay_result import paired_calls
 from ..replay.reruns import Reruns
 from ..replay.tape import only_recording
 from ..results.audit_result import AuditResult
-from ..results.stated import stated
+from ..results.claim_pair_and_alpha import stated
 from ..results.worst_pair import SimplePair, TriedPair, WorstPair
 from ..sampling.output_hashes import digest
 from ..sampling.sampler import OutputPart, Sampler
@@ -47,12 +48,12 @@ from ..sampling.tasks import raised_in
 from ..settings import or_setting
 from ..store.sqlite_store import StorePart, check_store, opened
 from ..store.store_settings import claim_in_words, code_of
-from .candidates import Candidate, Pool, complexity, may_show_data, text_of_error
-from .climb import ROUNDING, Climb, Sized
+from .candidates import LEAST_SCORED, Candidate, Pool, complexity, may_show_data, text_of_error
+from .climb import Climb, Sized
 from .not_finite import Enlarged, with_special_numbers
 from .pairs_for_domain import every_pair, pairs_of, relation_in
 from .row_pairs import Split
-from .successive_halving import LEAST_SCORED, SURE, CoupledDraws, Judge, Trial, coupled_difference, halve
+from .successive_halving import SURE, CoupledDraws, Judge, Trial, coupled_difference, halve
 
 if TYPE_CHECKING:
     from ..exact.exact_result import ExactResult
@@ -60,7 +61,8 @@ if TYPE_CHECKING:
 # Pairs ranked by replays: one run on each dataset shows what the noise is given. Hundreds of pairs are ranked in the
 # runs that a few take in a statistical search. The best then go on trial.
 
-_SHARE, _MOST = 0.4, 4_000  # share of a search's runs for replays, and their number
+# Share of a search's runs for replays (docs/decisions/0019-record-and-replay.md), and their largest number.
+_SHARE, _MOST = 0.4, 4_000
 _EACH, _MOST_LEADERS = 150, 8  # runs for each pair that goes on trial, and the number of these
 _PATTERNS = 3  # one of so many is a usual pattern, because one path may show little of what noise decides
 _LOOKED_AT = 5  # pairs on which it is tried whether the output shows the value of a line
@@ -285,7 +287,6 @@ def simplified(
     return None, spent, search.tried
 
 
-_RUNS = 1_000_000  # default runs of the audit
 # Runs on each of up to twelve datasets that show whether a mechanism clamps. With the same random numbers the
 # difference of the outputs is then 0; with others the mean of 16 runs is 0.35 spreads off by chance, which is below 1.
 _CLAMP_RUNS = 16
@@ -432,7 +433,7 @@ def find_worst_pair(
     checks_to_ignore(chosen.ignore)  # before the search spends runs
     check_store(chosen.store)
     runs = runs_or_setting(chosen)
-    size, search_runs = _RUNS if runs is None else runs, or_setting("search_runs", search_runs)
+    size, search_runs = USUAL_RUNS if runs is None else runs, or_setting("search_runs", search_runs)
     budget = max(size, LEAST_SEARCH) if search_runs is None else search_runs
     said = stated(mechanism, claim, adjacency, chosen.claim_source)
     if chosen.seconds is not None and search_runs is None:
@@ -551,6 +552,7 @@ def find_worst_pair(
         alpha=audit.alpha,
         seed=audit.seed,
         notes=audit.notes,
+        versions=audit.versions,
         replayed=guided.pairs,
         untried=untried,
         simple=simple,

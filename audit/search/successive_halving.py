@@ -33,6 +33,7 @@ from ..events.outputs import (
     vector_width,
 )
 from ..health.event_checks import are_same
+from ..inference.binomial_tails import ROUNDING
 from ..portfolio.choice import Choice, choose_among, expected_excess
 from ..portfolio.columns import cuts_of
 from ..procedures.fixed_size import EarlierDraws, check_blocks, refuse_if_all_raised
@@ -43,8 +44,8 @@ from ..sampling.pilot_and_batch_sizes import pilot_runs
 from ..sampling.sampler import Sampler
 from ..store.sqlite_store import Store, StorePart
 from ..store.store_settings import sources, terms
-from .candidates import Candidate, Pool
-from .climb import AROUND, DEPTH, MOST, MOST_FAILED, ROUNDING, Places
+from .candidates import LEAST_SCORED, Candidate, Pool
+from .climb import AROUND, DEPTH, MOST, MOST_FAILED, Places
 
 # Score a pair of datasets: the expected lower bound of its best event, with a standard error, from a pilot.
 
@@ -460,7 +461,6 @@ def swept(pool: Pool, judge: Judge, budget: int) -> tuple[list[Candidate], int]:
 
 # How long the pilots of a round are.
 
-LEAST_SCORED = 100  # fewest runs on each dataset that score one of many pairs by its best event
 _MOST_PILOT = 2 * pilot_runs(sys.maxsize)  # half as many independent runs are the longest pilot of an audit
 
 
@@ -546,26 +546,21 @@ def halve(
         finalists = [trial for trial in running if trial.error is None]
         kept = survivors(kept, pilots[-1]) if kept > 1 else 1
         running = _survivors(finalists, kept, judge.claim.parameter)
-        if running:
-            tell(min(running, key=Trial.rank))
-        if kept == 1 or not running:
-            break
         for trial in finalists:
             if trial not in running:
                 trial.forget()
         judge.draws.keep({end for trial in running for end in trial.ends})
+        if running:
+            tell(min(running, key=Trial.rank))
+        if kept == 1 or not running:
+            break
         pilot = next_pilot(budget - judge.draws.executions, kept, pilots[-1], _drawn(running))
         if pilot > pilots[-1]:
             pilots.append(pilot)
         for trial in running:
             trial.extend(pilots, judge, is_coupled=is_coupled, is_scored=is_scored(kept, pilots[-1]))
     order = sorted(trials, key=lambda t: (t not in running, t.error is not None, -t.runs, *t.rank()))
-    plain = _pattern_for(order[0], finalists, judge.claim.parameter) if order else None
-    judge.draws.keep(set())
-    for trial in trials:
-        if trial is not plain:
-            trial.forget()
-    return sorted(order, key=lambda t: t is not plain), untried, spent + judge.draws.executions
+    return order, untried, spent + judge.draws.executions
 
 
 def _drawn(trials: list[Trial]) -> list[int]:
@@ -612,29 +607,6 @@ def _leader(trials: list[Trial], parameter: float) -> Trial:
         and _is_sure(trial, parameter) >= _is_sure(best, parameter)
     ]
     return max(rivals, key=lambda trial: trial.candidate.promise, default=best)
-
-
-def _pattern_for(leader: Trial, finalists: list[Trial], parameter: float) -> Trial:
-    """Return the best pattern that is about as good as the leader, or else the leader.
-
-    Its score, and unless the claim is surely refuted on it its score less the deviation, is at most the smaller
-    deviation of both below the leader's. Among pairs of about equal score a pattern is more likely to be the worst.
-    """
-
-    def is_near(trial: Trial) -> bool:
-        below, near = leader.value - trial.value, min(leader.deviation, trial.deviation)
-        is_as_certain = _is_sure(trial, parameter) or below + trial.deviation - leader.deviation <= near
-        return below <= near and is_as_certain
-
-    equals = [
-        trial
-        for trial in finalists
-        if trial.candidate.is_pattern
-        and trial.runs == leader.runs
-        and trial.rank()[0] == leader.rank()[0]
-        and is_near(trial)
-    ]
-    return min(equals, key=Trial.rank, default=leader)
 
 
 def _is_sure(trial: Trial, parameter: float) -> bool:

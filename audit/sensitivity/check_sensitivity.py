@@ -25,13 +25,16 @@ from ..errors import AuditError, DatasetError, MechanismError, OptionError, desc
 from ..events.kinds import is_foreign_array, is_table, numpy_of
 from ..events.named_parts import EXACT, columns_of_table, distinct_keys, label_text, parts_of
 from ..events.outputs import outcome_key
+from ..events.plain_outputs import DEEPEST
+from ..inference.binomial_tails import ROUNDING
 from ..known_options import with_known_options
 from ..options import Progress, as_number, checked_seed
 from ..printing import shorten
 from ..progress import told
 from ..random_streams import Stream, seed_of
+from ..sampling.object_identity import versions
 from ..search.candidates import Candidate, Pool, may_show_data, shown, text_of_error
-from ..search.climb import KEPT, ROUNDING, Climb, Sized
+from ..search.climb import KEPT, Climb, Sized
 from ..search.not_finite import with_special_numbers
 from ..search.pairs_for_domain import pairs_of, relation_in
 from .sensitivity_result import ChangedPair, Norm, SearchEnd, SensitivityResult, exceeds
@@ -43,8 +46,6 @@ from .sensitivity_result import ChangedPair, Norm, SearchEnd, SensitivityResult,
 
 Path: TypeAlias = tuple[Hashable, ...]
 Numbers: TypeAlias = npt.NDArray[Any]
-
-_DEEPEST = 20  # levels of nested parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +171,7 @@ def _of(path: Path) -> str:
 def _leaves(value: Any, path: Path, lengths: dict[Path, int], depth: int) -> Iterator[tuple[Path, Any]]:
     """Yield the numbers and arrays in an output, with the labels that lead to them."""
     kind = type(value)
-    if kind is float or kind is int or depth > _DEEPEST or (kind is np.ndarray and value.dtype.names is None):
+    if kind is float or kind is int or depth > DEEPEST or (kind is np.ndarray and value.dtype.names is None):
         yield path, value
         return
     parts: Iterable[tuple[Any, Any]]
@@ -263,7 +264,7 @@ def _norm(sizes: Numbers, norm: Norm) -> float:
 # Pairs compared by the query's answers: every dataset is evaluated once, and the first ones twice.
 
 _REPEATED = 8  # datasets that are evaluated twice at once
-_MOST_KEPT = 2**23  # numbers in the answers that are kept
+_MOST_KEPT = 2**23  # numbers in the answers that are kept: 64 megabytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -529,6 +530,7 @@ def check_sensitivity(
         simple = search.simpler(found, max(KEPT * found.size, beyond))
     pair = search.confirmed(found)
     return SensitivityResult(
+        versions=versions(),
         query=name,
         norm=norm,
         output_adjacency="" if outputs is None else str(outputs),

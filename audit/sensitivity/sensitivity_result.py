@@ -1,4 +1,4 @@
-"""The result of a search for a sensitivity, apart, as `dpaudit.results` loads it without the search."""
+"""The result of a search for a sensitivity, kept apart because `dpaudit.results` loads it without the search."""
 
 from __future__ import annotations
 
@@ -6,13 +6,11 @@ import enum
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, TypeAlias
 
-from ..printing import counted, shorten
+from ..printing import shorten
 from ..results.result import Result
-from ..results.verdict import Verdict, least_beside
+from ..results.verdict import Verdict
 
 Norm: TypeAlias = Literal["l1", "l2", "linf"]
-
-_WIDTH, _MOST_OF_AN_ERROR = 160, 1_000  # characters of a remark
 
 
 class SearchEnd(enum.Enum):
@@ -50,7 +48,7 @@ class ChangedPair:
         return f"{shorten(self.answer_x)} on x, {shorten(self.answer_y)} on y"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class SensitivityResult(Result):
     """The largest change of a query between neighbours that a search found, and the stated bound.
 
@@ -152,74 +150,6 @@ class SensitivityResult(Result):
         """The simpler pair if it changes as much as the found one, else the found one."""
         is_as_large = self.simple is not None and self.simple.change >= self.change * (1.0 - 1e-9)
         return self.simple if self.simple is not None and is_as_large else self.pair
-
-    @property
-    def sentence(self) -> str:
-        """The verdict in a sentence: the change, the bound and, for a refutation, the pair."""
-        name = f"{self._what}{'' if self.distance == 1 else f' at distance {self.distance:g}'}"
-        stated = f"stated {self.bound:.12g}"
-        match self.verdict:
-            case Verdict.INCONCLUSIVE:
-                never = (
-                    f"the query never changed in {self.evaluations:,} evaluations, {stated}; does it use its dataset?"
-                )
-                return f"INCONCLUSIVE: {self.unsteady or never}"
-            case Verdict.REFUTED if self.reason:
-                return f"REFUTED: the {name} has no bound ({self.reason}), {stated}; {self.shown.summary}"
-            case Verdict.REFUTED:
-                return f"REFUTED: the {name} is at least {self._lower}, {stated}; {self.shown.summary}"
-        found = f"largest change found {self.change:.6g} in {self.evaluations:,} evaluations"
-        return f"NOT REFUTED: {found}, {stated} ({name})"
-
-    @property
-    def _what(self) -> str:
-        """What the bound is on."""
-        within = f"distance of outputs under {self.output_adjacency}"
-        return within if self.output_adjacency else f"{self.norm} sensitivity"
-
-    @property
-    def _lower(self) -> str:
-        """The change, rounded down, with enough digits to exceed the bound."""
-        sign, least, _ = least_beside(self.change, self.bound)
-        return least if sign == ">=" else repr(self.change)
-
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        """The answers, how the pair was found, and what must be read with the verdict, a line each."""
-        shown = self.shown
-        lines = [f"answers {shown.values}", f"found   {self.found_by}"]
-        if shown is self.pair and self.simple is not None:
-            lines.append(f"simpler {self.simple.summary} (change {self.simple.change:.6g})")
-        tried = f"{self.evaluations:,} evaluations, {counted(self.pairs, 'pair')} ({self.adjacency})"
-        lines.append(f"search  {tried}; {self.end.value}")
-        alone = [
-            f"{', '.join(names)} only on {side}" for side, names in (("x", self.only_x), ("y", self.only_y)) if names
-        ]
-        if alone:
-            lines.append(
-                f"note    {'; '.join(alone)}: counts as 0 elsewhere, but noise does not hide that it is missing"
-            )
-        if self.not_finite:
-            lines.append(f"note    the query returned NaN or infinite numbers on {counted(self.not_finite, 'dataset')}")
-        if self.verdict is Verdict.NOT_REFUTED:
-            if self.change > self.bound * (1.0 + 1e-9):
-                lines.append("note    the change exceeds the bound by no more than rounding explains")
-            lines.append("note    other pairs may change the query more")
-        short = [line if len(line) <= _WIDTH else line[: _WIDTH - 1] + "…" for line in lines]
-        first = " ".join(self.first_error.split())[:_MOST_OF_AN_ERROR]
-        more = [f"note    {' '.join(self.left_out.split())}"] if self.left_out else []
-        if self.errors:
-            more.append(f"errors  {counted(self.errors, 'pair')} without an answer; the first: {first}")
-        return *short, *more
-
-    @property
-    def claimed(self) -> str:
-        """What the bound is on, and the bound."""
-        return f"{self._what} {self.bound:.6g}"
-
-    @property
-    def measured(self) -> str:
-        return f"change {self.change:.6g}"
 
 
 def exceeds(change: float, bound: float, rounding: float) -> bool:

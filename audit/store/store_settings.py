@@ -6,7 +6,7 @@ from typing import Any
 
 from ..claims.claim import Claim
 from ..errors import StoreError
-from ..results.audit_result import Settings
+from ..results.claim_pair_and_alpha import Settings
 from ..sampling.block_plan import SIDES, Plan
 from ..sampling.object_identity import drawn_by, identity, identity_of_mechanism
 from ..sampling.output_hashes import digest

@@ -28,10 +28,11 @@ from ..floating_point_errors import own_arithmetic
 from ..inference.binomial_tails import limits
 from ..known_options import with_known_options
 from ..options import DEFAULTS, MOST_RUNS, Progress, checked_seed
-from ..printing import confidence, counted, rounded_down, rounded_up, shorten
+from ..printing import counted, rounded_down, rounded_up, shorten
 from ..progress import told
 from ..random_streams import Stream, sequence_of
 from ..results.verdict import Verdict
+from ..sampling.object_identity import versions
 from .seeded_step import parameters_by_place
 from .step_result import RowsResult
 
@@ -135,7 +136,7 @@ class BatchesCost(NamedTuple):
         return f"epsilon {self.sign} {shown:g} {self.batches}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class BatchesResult(RowsResult):
     """Whether a batch sampler does what the accountant assumes.
 
@@ -170,33 +171,8 @@ class BatchesResult(RowsResult):
     costs: tuple[BatchesCost, ...] = ()
 
     @property
-    def sentence(self) -> str:
-        """The verdict in a sentence."""
-        drawn = f"{self.runs * self.rounds:,} batches in {counted(self.runs, 'run')}"
-        match self.verdict:
-            case Verdict.REFUTED:
-                return f"REFUTED  {self.sampler}: not {self.assumption} ({confidence(self.alpha)}; {drawn})"
-            case Verdict.INCONCLUSIVE:
-                names = " and ".join(self.named(Verdict.INCONCLUSIVE))
-                return f"INCONCLUSIVE  {self.sampler}: {drawn} are too few to test {names}, claimed {self.assumption}"
-        return f"NOT REFUTED  {self.sampler}: {self.assumption} ({drawn})"
-
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        """The rows, what a difference costs, what must be read with the verdict, and what to do next."""
-        after = {
-            Verdict.REFUTED: ("next: sample as the accountant assumes, or account for what is sampled",),
-            Verdict.INCONCLUSIVE: ("next: a longer seconds=, or fewer examples at the same rate",),
-        }
-        return *self.table().splitlines(), *map(str, self.costs), *self._noted, *after.get(self.verdict, ())
-
-    @property
     def _limits(self) -> tuple[float, float]:
         return self.inclusion
-
-    @property
-    def measured(self) -> str:
-        return ", ".join(self.named(Verdict.REFUTED))
 
     def to_dict(self) -> dict[str, Any]:
         names = {"=": "epsilon_accounted", ">=": "epsilon_lower", "<=": "epsilon_upper"}
@@ -831,5 +807,5 @@ def check_batches(
         notes.append("each row is a test of the whole assumption, so one fault may refute several")
     return BatchesResult(
         sampler=who, assumption=assumption, rounds=tests.rounds, runs=tests.runs, rows=rows, inclusion=inclusion,
-        costs=costs, notes=tuple(notes), alpha=alpha, seed=seed,
+        costs=costs, notes=tuple(notes), alpha=alpha, seed=seed, versions=versions(),
     )  # fmt: skip

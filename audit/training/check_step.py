@@ -30,8 +30,9 @@ from ..options import LEAST_RUNS, checked_seed, names_in
 from ..printing import counted, shorten
 from ..procedures.check_outputs import check_outputs
 from ..replay.replay import replay
-from ..results.stated import stated
+from ..results.claim_pair_and_alpha import stated
 from ..results.verdict import Verdict, bound_beside_claim
+from ..sampling.object_identity import versions
 from .gaussian_noise import Measured, excess_of_mu, needed_for_mu, norm
 from .seeded_step import Batch, Container, Doubles, Layout, Output, SeededStep, examples_of, is_made_up, times
 from .step_result import ROWS, RowName, StepResult, StepRow, few
@@ -791,7 +792,7 @@ class _Check:
             step=self.step.name, claim=self.claim, adjacency=str(self.adjacency), rows=rows, mu=mu,
             mu_lower=low, mu_upper=high, sigma=self.sigma, bound=self.bound, notes=tuple(self._all_notes()),
             sensitivity=math.nan if self.worst is None else self.worst.size, runs=self.step.steps,
-            alpha=self.alpha, seed=self.step.seed,
+            alpha=self.alpha, seed=self.step.seed, versions=versions(),
         )  # fmt: skip
 
     def _rows(self) -> Iterator[StepRow]:

@@ -1,4 +1,4 @@
-"""A training step as a function of a batch and of its coins, apart, as a reader of tensors it is about no privacy.
+"""A training step as a function of a batch and its coins, kept apart because it reads tensors and knows no privacy.
 
 Batches are made as numpy arrays and given to the step as the user's containers, arrays and types. The coins are the
 seed of everything random: the generator that the step is given, the global ones, and those made without a seed.

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Literal, TypeAlias, get_args
 
 from ..claims.claim import Claim
-from ..printing import confidence, counted
 from ..results.result import Result
 from ..results.verdict import Verdict
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class RowsResult(Result):
     """A result with rows, of which each has a name and a verdict, and what was found as its text."""
 
@@ -44,20 +43,6 @@ RowName: TypeAlias = Literal[
     "isolation", "divisor", "order", "gaussian",
 ]  # fmt: skip
 ROWS: Final[tuple[RowName, ...]] = get_args(RowName)
-
-_NEXT: Final[dict[RowName, str]] = {
-    "noise-scale": "divide sum and noise by a fixed number, such as the expected size of a batch",
-    "privacy": "compare the clipping norm, the noise and the adjacency with those of the claim",
-    "sensitivity": "compare the clipping with the stated sensitivity",
-    "without-noise": "add noise to it, or do not release it; seed no generator in the step",
-    "repeated-noise": "draw new noise for every number: split the key, and seed no generator in the step",
-    "not-finite": 'set gradients that are not finite to 0; for data that are finite, ignore="not-finite"',
-    "empty-batch": "return the noise for a batch without examples, too",
-    "isolation": 'clip each example by itself; for microbatches with their sensitivity, ignore="isolation"',
-    "divisor": "divide by a fixed number, such as the expected size of a batch",
-    "order": "clip each example by itself",
-}
-"""What to do about a refuted row."""
 
 
 def few(names: Sequence[str]) -> str:
@@ -111,7 +96,7 @@ class StepRow:
         return f"{self.found}{tensor}{pair}{place}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class StepResult(RowsResult):
     """What a check of a training step found, a row for each statement.
 
@@ -146,44 +131,3 @@ class StepResult(RowsResult):
     sigma: tuple[tuple[str, float], ...] = ()
     sensitivity: float = math.nan
     bound: float | None = None
-
-    @property
-    def sentence(self) -> str:
-        """The verdict in a sentence: of the first row that has it, or the interval of μ."""
-        verdict = self.verdict
-        if verdict is Verdict.NOT_REFUTED:
-            mu = f"mu between {self.mu_lower:.4g} and {self.mu_upper:.4g}"
-            mu = "the ratio of contribution and noise is unknown" if math.isnan(self.mu) else mu
-            claimed = "" if self.claim is None else f", claimed {self.claim}"
-            found = f"{mu}{claimed} ({confidence(self.alpha)})"
-        else:
-            found = str(next(row for row in self.rows if row.verdict is verdict))
-        return f"{verdict.value.upper()}  {self.step}: {found}"
-
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        """The other rows that are refuted or were not tested, what was measured, and notes."""
-        shown = next(row for row in self.rows if row.verdict is self.verdict)
-        lines = [
-            f"{row.name}: {row.verdict.value}, {row}"
-            for verdict in (Verdict.REFUTED, Verdict.INCONCLUSIVE)
-            for row in self.rows
-            if row.verdict is verdict and row is not shown
-        ]
-        if held := self.named(Verdict.NOT_REFUTED):
-            lines.append(f"not refuted: {', '.join(held)}")
-        if self.sigma:
-            noise = few([f"{name} {value:.4g}".strip() for name, value in self.sigma])
-            lines.append(f"largest contribution {self.sensitivity:.4g}; noise {noise}")
-        lines.append(f"{counted(self.runs, 'step')} ({self.adjacency})")
-        lines += self._noted
-        # What makes examples depend on each other also makes their contributions too large.
-        refuted = [row.name for row in self.rows if row.verdict is Verdict.REFUTED]
-        causes: tuple[RowName, ...] = ("isolation", shown.name)
-        first = [name for name in causes if name in refuted][:1]
-        rest = [name for name in refuted if name in ("without-noise", "repeated-noise", "not-finite", "empty-batch")]
-        return (*lines, *(f"next: {_NEXT[name]}" for name in dict.fromkeys([*first, *rest])))
-
-    @property
-    def measured(self) -> str:
-        return "" if math.isnan(self.mu) else f"mu >= {self.mu_lower:.4g}"

@@ -1,4 +1,4 @@
-"""Detection of violations: the catalogue of bugs, published suites, rare leaks and low bits."""
+"""Detection of bugs, published suites, leaks and low bits, kept apart because each JSON file has a module."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statistics, apart, as each JSON file has a module: false alarms, size, runs to a refutation, power."""
+"""Statistics, kept apart because each JSON file has a module: false alarms, size, runs to a refutation, power."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Audits of released libraries and the defects in them, apart, because a page shows them."""
+"""Audits of released libraries and the defects in them, kept apart because a page shows them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The catalogue of bugs in noise on a single answer, by scale, shape and range, and in local protocols."""
+"""Bugs in noise on a single answer and in local protocols, kept apart because each subject has a module."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The catalogue of bugs in statistics: sums, means, medians, and graph statistics."""
+"""Bugs in sums, means, medians and graph statistics, kept apart because each subject has a module."""
 
 from __future__ import annotations
 

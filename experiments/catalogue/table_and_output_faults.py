@@ -1,4 +1,4 @@
-"""The catalogue of bugs in tables and outputs: histograms, trees, keys, metadata, exceptions, synthetic tables."""
+"""Bugs in histograms, keys, exceptions and other outputs, kept apart because each subject has a module."""
 
 from __future__ import annotations
 

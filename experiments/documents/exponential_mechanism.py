@@ -434,8 +434,7 @@ def _sensitivities() -> list[Case]:
     """
     domain, places = (0, 1, 2), tuple(range(11))
     added, replaced = (
-        m.query_sensitivity(m.EachCandidate(centrality, domain), domain, 4, adjacency, norm="linf")
-        for adjacency in (AddRemove(), Replace())
+        m.utility_sensitivity(centrality, domain, domain, 4, adjacency) for adjacency in (AddRemove(), Replace())
     )
     utilities = m.EachCandidate(centrality, places)
     rows = [0] * 5 + [1] * 3 + [10] * 5
@@ -443,8 +442,7 @@ def _sensitivities() -> list[Case]:
     prices = tuple(range(1, 11))
     bid: tuple[Any, Any] = [], list(prices[-1:])
     of_all, of_one = (
-        m.query_sensitivity(m.EachCandidate(revenue, some), (0, *prices), 2, AddRemove(), norm="linf")
-        for some in (prices, prices[:1])
+        m.utility_sensitivity(revenue, some, (0, *prices), 2, AddRemove()) for some in (prices, prices[:1])
     )
     by_added, by_replaced = (m.ExponentialMechanism(EPSILON, size, utilities=utilities) for size in (added, replaced))
     half = m.ExponentialMechanism(EPSILON, replaced / 2, utilities=utilities)

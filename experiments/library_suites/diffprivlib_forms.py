@@ -1,4 +1,4 @@
-"""Mechanisms, tools and models of diffprivlib, by their parameters and by the fits that this project knows."""
+"""Mechanisms, tools and models of diffprivlib, kept apart because each library has a module of forms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One round of Flower and one filter of NVIDIA FLARE, apart, as the forms of a library are: updates in, releases out.
+"""One round of Flower and one filter of NVIDIA FLARE, kept apart because each library has a module of forms.
 
 There is no network: a strategy sends its messages to clients made up here, which answer with given updates. Their mods
 and the aggregation are those of the library. Both libraries draw noise from numpy's old generator, which is seeded.

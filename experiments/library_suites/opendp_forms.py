@@ -1,6 +1,7 @@
-"""Measurements and transformations of OpenDP, by trying the spaces and parameters that their constructors accept.
+"""Measurements and transformations of OpenDP, kept apart because each library has a module of forms.
 
-Claim and neighbours are those of the measurement's own map and metric, so a new constructor needs no assumption.
+Constructors are called with the library's spaces and parameters. Claim and neighbours are those of the measurement's
+own map and metric, so a new constructor needs no assumption.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Metrics of PipelineDP and the methods of its engine, on the local backend."""
+"""Metrics and engine methods of PipelineDP, kept apart because each library has a module of forms."""
 
 from __future__ import annotations
 

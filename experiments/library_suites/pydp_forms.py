@@ -1,4 +1,4 @@
-"""Mechanisms, aggregates, partition strategies and quantile trees of PyDP, and the mechanisms of its ``ml`` package."""
+"""Mechanisms, aggregates and quantile trees of PyDP, kept apart because each library has a module of forms."""
 
 from __future__ import annotations
 

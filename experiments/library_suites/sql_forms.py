@@ -1,4 +1,4 @@
-"""Queries of two SQL engines, apart, as one grammar serves both: each aggregate with every clause.
+"""Queries of two SQL engines, kept apart because one grammar serves both: each aggregate with every clause.
 
 An engine that refuses a query says so in the coverage, in its own words.
 """

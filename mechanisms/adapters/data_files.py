@@ -1,4 +1,4 @@
-"""Files of datasets and of outputs, apart, as the command line reads datasets too: CSV, TSV, JSON, JSON Lines and text.
+"""Files of datasets and outputs (CSV, TSV, JSON, text), kept apart because the command line reads datasets too.
 
 Missing values, NaN and infinities keep their differences: in CSV a missing value is an empty field and the others are
 NaN, Infinity and -Infinity, as in JSON, which numbers of C, Java, JavaScript, Python, R and Rust can be read from. In a

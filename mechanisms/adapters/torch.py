@@ -325,7 +325,7 @@ def _noise_class() -> Any:
     torch = imported("torch", "torch")
 
     class NoiseTensor(torch.Tensor):  # type: ignore[name-defined, misc]
-        """A tensor of noise that was drawn and is not added yet, as `audit.replay.added_noise.Noise`."""
+        """A tensor of noise that was drawn and is not added yet, as `audit.replay.tape.Noise`."""
 
         following: Following | None = None
 

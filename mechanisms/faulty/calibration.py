@@ -17,7 +17,7 @@ from ..distributions.divergences import NamedByParameters, ScalarDistribution
 from ..noise.gaussian import analytic_gaussian_scale, gaussian_delta
 from ..noise.laplace import GeometricMechanism, open_uniform
 from ..noise_samplers import Floats, draw_indices, gaussian_on_grid, round_to_grid
-from ..queries import identity, real_answer
+from ..queries import Query, identity, real_answer
 from .flaw import PureFlaw, Variant
 
 __all__ = [
@@ -34,19 +34,21 @@ class GaussianOfScale:
 
     scale: float
     claim: Claim
+    query: Query = identity
 
     def distribution(self, dataset: Any) -> GaussianDistribution:
-        return GaussianDistribution(real_answer(identity, dataset), self.scale)
+        return GaussianDistribution(real_answer(self.query, dataset), self.scale)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
-        return gaussian_on_grid(real_answer(identity, dataset), self.scale, size, rng)
+        return gaussian_on_grid(real_answer(self.query, dataset), self.scale, size, rng)
 
 
 @dataclass(frozen=True, slots=True)
 class _MiscalibratedGaussian(Variant):
     delta: float
     sensitivity: float = 1.0
-    runs_as = property(lambda t: GaussianOfScale(t.scale, t.claim))
+    query: Query = identity
+    runs_as = property(lambda t: GaussianOfScale(t.scale, t.claim, t.query))
     claim = property(lambda t: ApproxDP(t.epsilon, t.delta))
     right_scale = property(
         lambda t: analytic_gaussian_scale(t.epsilon, t.delta, t.sensitivity), doc="Standard deviation that is enough."
@@ -197,14 +199,16 @@ class RisingDistributionWithAtom(ScalarDistribution):
 class _LaplaceByWrongInverse(NamedByParameters, PureFlaw):
     """An answer plus noise from a formula, rounded to the Laplace mechanism's grid."""
 
-    scale = property(lambda t: 1.0 / t.epsilon, doc="The scale of the right noise.")
+    sensitivity: float = 1.0
+    query: Query = identity
+    scale = property(lambda t: t.sensitivity / t.epsilon, doc="The scale of the right noise.")
 
     def distribution(self, dataset: Any) -> ScalarDistribution:
         """Distribution of the output before rounding."""
-        return self._distribution_of(real_answer(identity, dataset), self.scale)
+        return self._distribution_of(real_answer(self.query, dataset), self.scale)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
-        answer = real_answer(identity, dataset)
+        answer = real_answer(self.query, dataset)
         return round_to_grid(self._noise(size, rng, answer, self.scale), self.scale, answer)
 
     @staticmethod

@@ -46,9 +46,9 @@ class SharedNoiseLaplace(Flaw):
         return f"SharedNoiseLaplace(epsilon_each={self.epsilon_each:g}, {len(self.queries)} queries)"
 
     @property
-    def claim(self) -> PureDP:
-        """The sum of the costs of the queries."""
-        return PureDP(self.epsilon_each * len(self.queries))
+    def epsilon(self) -> float:  # type: ignore[override]
+        """Claimed total cost of the queries, in nats."""
+        return self.epsilon_each * len(self.queries)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
         answers, scale = [real_answer(query, dataset) for query in self.queries], 1.0 / self.epsilon_each

@@ -80,7 +80,7 @@ class BiasedCoinResponse(DrawnByItsDistribution, Flaw):
 
     bias: float = 0.25
     truth = property(lambda t: PureDP(math.log1p(1 / min(t.bias, 1 - t.bias))))
-    claim = property(lambda t: PureDP(math.log(3)), doc="The loss of two fair coins.")
+    epsilon = property(lambda t: math.log(3), doc="ln 3, the loss of two fair coins.")
 
     def distribution(self, dataset: Any) -> FiniteDistribution:
         yes = 0.5 * one_value(dataset, 2) + 0.5 * self.bias

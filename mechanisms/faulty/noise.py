@@ -107,8 +107,10 @@ class ConsistentWithTheTotal(PureFlaw):
     post-processing that looks at the data, and the sum of the outputs is the exact number of rows.
     """
 
+    counts: Query = field(default=identity, repr=False)
+
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
-        counts, scale = np.asarray(vector_answer(identity, dataset)), 1.0 / self.epsilon
+        counts, scale = np.asarray(vector_answer(self.counts, dataset)), 1.0 / self.epsilon
         noise = np.stack([scale * standard_laplace(size, rng) for _ in counts], axis=1)
         noise -= noise.mean(axis=1, keepdims=True)
         outputs = np.stack([round_to_grid(noise[:, j].copy(), scale, count) for j, count in enumerate(counts)], axis=1)
@@ -131,7 +133,14 @@ class ClippedAfterNoise(PureFlaw):
 
 
 @dataclass(frozen=True, slots=True)
-class NaiveLaplace(PureFlaw):
+class _OfAnswer(PureFlaw):
+    """A flaw of noise on one answer."""
+
+    query: Query = field(default=identity, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class NaiveLaplace(_OfAnswer):
     """An answer plus Laplace noise as a double, not rounded, so that the low bits reveal the answer: no finite ε.
 
     In practice, textbooks print this sampler (Mironov 2012). The sum of the answer and the noise is rounded to a
@@ -139,7 +148,7 @@ class NaiveLaplace(PureFlaw):
     """
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
-        return real_answer(identity, dataset) + rng.laplace(scale=1 / self.epsilon, size=size)
+        return real_answer(self.query, dataset) + rng.laplace(scale=1 / self.epsilon, size=size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,19 +162,20 @@ class NaiveGaussian(PureFlaw):
     """
 
     delta: float
+    query: Query = field(default=identity, repr=False)
     claim = property(lambda t: t.on_grid.claim)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
-        return real_answer(identity, dataset) + self.on_grid.scale * rng.standard_normal(size)
+        return real_answer(self.query, dataset) + self.on_grid.scale * rng.standard_normal(size)
 
     @property
     def on_grid(self) -> GaussianMechanism:
         """The right mechanism, with the same noise rounded to a grid."""
-        return GaussianMechanism(self.epsilon, self.delta)
+        return GaussianMechanism(self.epsilon, self.delta, query=self.query)
 
 
 @dataclass(frozen=True, slots=True)
-class SinglePrecisionNoise(PureFlaw):
+class SinglePrecisionNoise(_OfAnswer):
     """An answer in double precision plus Laplace noise in single precision: no finite ε.
 
     In practice, the noise comes from a library of the graphics card. Below its 24 bits the answer shows unchanged.
@@ -173,19 +183,19 @@ class SinglePrecisionNoise(PureFlaw):
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
         noise = np.asarray(rng.laplace(scale=1 / self.epsilon, size=size), dtype=np.float32)
-        return real_answer(identity, dataset) + noise.astype(np.float64)
+        return real_answer(self.query, dataset) + noise.astype(np.float64)
 
 
 # Laplace noise of the wrong shape: truncated, one-sided, redrawn, or with too few values.
 
 
 @dataclass(frozen=True, slots=True)
-class _NoisyAnswer(PureFlaw):
+class _NoisyAnswer(_OfAnswer):
     """An answer of sensitivity 1 plus noise in units of 1/ε, on the Laplace mechanism's grid."""
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
         scale = 1.0 / self.epsilon
-        return round_to_grid(scale * self._noise(size, rng), scale, real_answer(identity, dataset))
+        return round_to_grid(scale * self._noise(size, rng), scale, real_answer(self.query, dataset))
 
     @abstractmethod
     def _noise(self, size: int, rng: np.random.Generator) -> Floats:
@@ -234,7 +244,7 @@ class FewValuesLaplace(_NoisyAnswer):
 
 
 @dataclass(frozen=True, slots=True)
-class RedrawnUntilNonnegative(PureFlaw):
+class RedrawnUntilNonnegative(_OfAnswer):
     """A count with Laplace noise, redrawn until it is not negative: ln(2e^ε − 1) instead of ε for whole counts from 0.
 
     In practice, negative counts are "impossible" and the draw is repeated, where setting them to 0 would be free. The
@@ -246,7 +256,7 @@ class RedrawnUntilNonnegative(PureFlaw):
     truth = property(lambda t: PureDP(math.log(2 * math.exp(t.epsilon) - 1)))
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
-        count, scale = whole_answer(identity, dataset), 1.0 / self.epsilon
+        count, scale = whole_answer(self.query, dataset), 1.0 / self.epsilon
         if count < 0:
             raise DatasetError(f"the count {count} is negative; use counts from 0.", count=count)
         outputs = round_to_grid(scale * standard_laplace(size, rng), scale, count)
@@ -256,7 +266,7 @@ class RedrawnUntilNonnegative(PureFlaw):
 
 
 @dataclass(frozen=True, slots=True)
-class TowardsZeroLaplace(PureFlaw):
+class TowardsZeroLaplace(_OfAnswer):
     """A count plus Laplace noise truncated to its whole part, so that 0 has twice its share: ε + ln 2.
 
     In practice, `int(noise)` rounds towards zero, so that zero gets the draws of two cells, (−1, 1), and every other
@@ -269,7 +279,7 @@ class TowardsZeroLaplace(PureFlaw):
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
         noise = np.trunc(standard_laplace(size, rng) / self.epsilon).astype(np.int64)
-        return noise + whole_answer(identity, dataset)
+        return noise + whole_answer(self.query, dataset)
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,8 +357,10 @@ class SignificantDigitsLaplace(PureFlaw):
     − 1), so an output that is not a multiple of 10 shows that the count was below 10.
     """
 
+    query: Query = field(default=len, repr=False)
+
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
-        answer = real_answer(len, dataset)
+        answer = real_answer(self.query, dataset)
         step = 10.0 ** math.floor(math.log10(max(answer, 1.0)))
         return np.asarray(np.round(LaplaceMechanism(self.epsilon).sample(answer, size, rng) / step) * step + 0.0)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import permutations
 from typing import Any
 
@@ -129,6 +129,7 @@ class _SparseVector(Variant):
 
     threshold: float = 0.0
     sensitivity: float = 1.0
+    queries: Query = identity
 
     def __str__(self) -> str:
         counted = f", cutoff={cutoff}" if (cutoff := getattr(self, "cutoff", None)) else ""
@@ -146,6 +147,7 @@ class _SparseVector(Variant):
             cutoff=cutoff,
             threshold=self.threshold,
             release_value=release_value,
+            queries=self.queries,
         )
 
 
@@ -206,9 +208,13 @@ class SparseVectorWithoutCutoff(_SparseVector):
 class _Selection(DrawnByItsDistribution, PureFlaw):
     """Index of a candidate, chosen by utilities of sensitivity 1."""
 
+    utilities: Query = field(default=identity, repr=False)
+
     def distribution(self, dataset: Any) -> FiniteDistribution:
         with np.errstate(divide="ignore"):
-            return FiniteDistribution(tuple(np.log(self._probabilities(candidate_scores(identity, dataset))).tolist()))
+            return FiniteDistribution(
+                tuple(np.log(self._probabilities(candidate_scores(self.utilities, dataset))).tolist())
+            )
 
     @abstractmethod
     def _probabilities(self, scores: Floats) -> Floats:
@@ -267,8 +273,10 @@ class WinnerWithExactCount(PureFlaw):
     In practice, the winner is private, so its row of the table is looked up and shown.
     """
 
+    counts: Query = field(default=identity, repr=False)
+
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
-        counts = candidate_scores(identity, dataset)
+        counts = candidate_scores(self.counts, dataset)
         winners = ReportNoisyMax(self.epsilon).sample(counts, size, rng)
         return np.stack([winners.astype(np.float64), counts[winners]], axis=1)
 
@@ -282,14 +290,15 @@ class WinnerWithNoisyCount(PureFlaw):
     """
 
     parts: int = 1
+    counts: Query = field(default=identity, repr=False)
     truth = property(lambda t: PureDP(max(1.0, 2.0 / t.parts) * t.epsilon))
 
     def winners(self, dataset: Any) -> FiniteDistribution:
         """Exact distribution of the index."""
-        return self._selection.distribution(candidate_scores(identity, dataset))
+        return self._selection.distribution(candidate_scores(self.counts, dataset))
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
-        counts = candidate_scores(identity, dataset)
+        counts = candidate_scores(self.counts, dataset)
         winners = self._selection.sample(counts, size, rng)
         values, noise = np.empty(size), LaplaceMechanism(self.epsilon / self.parts)
         for j, count in enumerate(counts):
@@ -312,11 +321,12 @@ class TopCandidates(PureFlaw):
 
     k: int = 2
     charged: int = 1
+    utilities: Query = field(default=identity, repr=False)
     truth = property(lambda t: PureDP(t.k / t.charged * t.epsilon))
 
     def log_probabilities(self, dataset: Any) -> dict[tuple[int, ...], float]:
         """Log probability of every ordered choice of k candidates."""
-        places = places_below_leader(identity, dataset, 2.0 * self.charged / self.epsilon)
+        places = places_below_leader(self.utilities, dataset, 2.0 * self.charged / self.epsilon)
         found = {}
         for order in permutations(range(len(places)), self.k):
             left, log_probability = list(range(len(places))), 0.0
@@ -327,6 +337,6 @@ class TopCandidates(PureFlaw):
         return found
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
-        places = places_below_leader(identity, dataset, 2.0 * self.charged / self.epsilon)
+        places = places_below_leader(self.utilities, dataset, 2.0 * self.charged / self.epsilon)
         noisy = places - np.log(rng.standard_exponential((size, len(places))))
         return np.argsort(-noisy, axis=1)[:, : self.k].astype(np.int64)

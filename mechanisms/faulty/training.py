@@ -90,8 +90,8 @@ class TrainingFault:
     x: Any
     y: Any
     # Returns the smallest ε at the claim's δ on this pair, in nats, for an observer of every noisy sum.
-    pair_epsilon: Callable[[], float]
-    # Whether `pair_epsilon` is that ε, up to the grid of its computation, or a lower bound on it.
+    loss_on_pair: Callable[[], float]
+    # Whether `loss_on_pair` is that ε, up to the grid of its computation, or a lower bound on it.
     loss_is: Literal["exact", "at least"] = "exact"
     is_unbounded: bool = False  # whether no finite ε holds over all neighbours
     runs: int = 4_000  # runs on each dataset with which an audit finds the mistake with seed 0
@@ -102,9 +102,14 @@ class TrainingFault:
     claimed_epsilon = property(lambda t: float(t.right.claim.epsilon), doc="ε of the claim at its δ, in nats.")
 
     @property
+    def pair_epsilon(self) -> float:
+        """Smallest ε at the claim's δ on the pair, or a lower bound on it if `loss_is` is "at least"; in nats."""
+        return self.loss_on_pair()
+
+    @property
     def true_epsilon(self) -> float:
         """Largest ε known to be needed at the claim's δ: infinite where no finite one holds, else that of the pair."""
-        return math.inf if self.is_unbounded else self.pair_epsilon()
+        return math.inf if self.is_unbounded else self.pair_epsilon
 
     @property
     def no_records(self) -> Floats:
@@ -344,7 +349,7 @@ def _row(
     x = np.asarray(x, dtype=np.float64)
     y = np.empty((0, x.shape[1])) if y is None else np.asarray(y, dtype=np.float64)
     return TrainingFault(
-        name=name, cause=cause, source=source, right=right, wrong=wrong, x=x, y=y, pair_epsilon=loss, **others
+        name=name, cause=cause, source=source, right=right, wrong=wrong, x=x, y=y, loss_on_pair=loss, **others
     )
 
 

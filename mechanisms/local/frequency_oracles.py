@@ -137,29 +137,31 @@ class ThresholdedHistogram(RunsAs, PureMechanism):
     """Thresholding with histogram encoding (THE): which of k noisy bits exceed a threshold: epsilon-DP, not attained.
 
     A value is k bits, one of them 1, and each gets Laplace noise of scale 2/ε. The noisy bits without a threshold (SHE)
-    are `HistogramMechanism` with sensitivity 2 on the list of one row. The threshold is the one in [½, 1] with the
-    least variance of an estimate.
+    are `HistogramMechanism` with sensitivity 2 on the list of one row. By default the threshold is the one in [½, 1]
+    with the least variance of an estimate.
 
     Source: Wang, Blocki, Li & Jha (2017), Section 4.
     """
 
     k: int
+    threshold: float | None = None
 
     def __post_init__(self) -> None:
         check_oracle(self.epsilon, self.k, MOST_EPSILON)
+        if self.threshold is not None:
+            check_number("threshold", self.threshold, -math.inf, math.inf, "noisy bits above it are 1", closed=False)
 
     def __str__(self) -> str:
-        return f"ThresholdedHistogram(epsilon={self.epsilon:g}, k={self.k}, threshold={self.threshold:.4g})"
+        return f"ThresholdedHistogram(epsilon={self.epsilon:g}, k={self.k}, threshold={self._cut:.4g})"
 
     @property
-    def threshold(self) -> float:
-        """Noisy bits above it are 1."""
-        return best_threshold(self.epsilon)
+    def _cut(self) -> float:
+        return best_threshold(self.epsilon) if self.threshold is None else self.threshold
 
     @property
     def runs_as(self) -> BitReports:
         """The coins of the bits."""
-        return BitReports(_above(self.threshold - 1, self.epsilon), _above(self.threshold, self.epsilon), self.k)
+        return BitReports(_above(self._cut - 1, self.epsilon), _above(self._cut, self.epsilon), self.k)
 
 
 # Frequency oracles with one report of a few numbers: local hashing, subset selection, Hadamard response.
@@ -366,8 +368,13 @@ class _Memoised(DrawnWithDistribution):
         check_value("epsilon_first", self.epsilon_first, self.epsilon_first < self.epsilon_permanent, why)
 
     @property
+    def epsilon(self) -> float:
+        """`epsilon_first` for one report, `epsilon_permanent` for more."""
+        return self.epsilon_first if self.reports == 1 else self.epsilon_permanent
+
+    @property
     def claim(self) -> PureDP:
-        return PureDP(self.epsilon_first if self.reports == 1 else self.epsilon_permanent)
+        return PureDP(self.epsilon)
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,13 +96,14 @@ class _Responses(DrawnWithDistribution):
 
     epsilon_each: float
     n: int
+    epsilon = property(lambda t: t.n * t.epsilon_each, doc="n · epsilon_each, in nats.")
 
     def __post_init__(self) -> None:
         check_rounds(self.epsilon_each, self.n)
 
     @property
     def claim(self) -> PureDP:
-        return PureDP(self.n * self.epsilon_each)
+        return PureDP(self.epsilon)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +174,7 @@ class NameAndShame(DrawnWithDistribution):
     """
 
     delta: float
+    epsilon = property(lambda t: 0.0, doc="Zero: the output does not depend on a row that is not exposed.")
 
     def __post_init__(self) -> None:
         check_number("delta", self.delta, 0, 1, "each row's probability of being exposed", closed=False)
@@ -180,7 +182,7 @@ class NameAndShame(DrawnWithDistribution):
     @property
     def claim(self) -> ApproxDP:
         """(0, delta)-DP, for one replaced row."""
-        return ApproxDP(0.0, self.delta)
+        return ApproxDP(self.epsilon, self.delta)
 
     def distribution(self, dataset: Any) -> ProductDistribution:
         chances = (math.log1p(-self.delta), math.log(self.delta))

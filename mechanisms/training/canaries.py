@@ -121,11 +121,15 @@ class Training(Protocol):
 class CanaryRun:
     """Scores and inclusion bits of one training.
 
-    A score is larger where the canary is more likely to have been `included`, by an independent fair coin.
+    A score is larger where the canary is more likely to have been `included`, by an independent inclusion bit of this
+    `probability`. `mean_loss` is that of the real records at the last weights; 0 without records.
     """
 
     scores: Floats
     included: Booleans
+    probability: float
+    seed: int
+    mean_loss: float
     training: Training
 
     @property
@@ -144,10 +148,11 @@ def canary_run(
     rows: Any,
     canaries: DiracCanaries,
     *,
+    probability: float = 0.5,
     score: Literal["sum", "ratio"] = "sum",
     seed: int = 0,
 ) -> CanaryRun:
-    """Train once on real records and a random half of the canaries, and return the scores of all canaries.
+    """Train once on real records and a random part of the canaries, and return the scores of all canaries.
 
     The canaries count as further records: the sampling draws their batches, the gradient rule clips them, and noise is
     added to every parameter. A canary that is not included has gradient 0. Time is O((n + parameters + m) · steps),
@@ -161,16 +166,19 @@ def canary_run(
         Real records.
     canaries : DiracCanaries
         Give them the norm `training.clip`, or more where clipping is to be tested.
+    probability : float
+        Each canary is included with it, independently.
     score : {"sum", "ratio"}
         "sum" is the sum over the steps of the noisy sum's projection onto the canary's direction, in units of the
         clipping norm. The last weights less the first have the same projection, up to the constant learning rate, so an
         observer of the last weights alone can compute it. "ratio" is the sum of the steps' log-likelihood ratios for
         Poisson batches, the best score of an observer of all steps.
     """
+    check_number("probability", probability, 0, 1, "of a canary's inclusion", closed=False)
     recipe = _recipe(training)
     model, rate = recipe.model, _rate(recipe, score)
     rng = np.random.default_rng(seed)
-    included = rng.random(canaries.m) < 0.5
+    included = rng.random(canaries.m) < probability
     features, labels = model.split(recipe.prepare(rows))
     n, p = len(features), model.n_parameters
     counts = np.concatenate([np.ones(n, dtype=np.bool_), included])
@@ -185,7 +193,10 @@ def canary_run(
         seen = project(noisy[0]) / training.clip
         scores += seen if rate is None else log_ratio(seen, rate, training.noise_multiplier)
         weights = weights - recipe.learning_rate / recipe.batch_size * noisy[:, :p]
-    return CanaryRun(scores=scores, included=included, training=training)
+    loss = float(model.losses(weights, features, labels).mean()) if n else 0.0
+    return CanaryRun(
+        scores=scores, included=included, probability=probability, seed=seed, mean_loss=loss, training=training
+    )
 
 
 def _recipe(training: Training) -> Recipe:

@@ -23,6 +23,7 @@ from ..queries import check_choice, check_count
 from .models import FixedGradients, Model
 from .observers import LastProjection, LogLikelihoodRatio, NoisySums, Observer, log_mixture
 from .train import (
+    BallsInBins,
     BatchesInOrder,
     FixedSizeBatches,
     FullBatch,
@@ -86,7 +87,9 @@ def _claim(sampling: Sampling, sigma: float, steps: int, neighbours: Neighbours,
         # 2022, Corollary 3.3). This is exact for fixed batches. For random ones it is an upper bound: with the random
         # partition in common the two output distributions are mixtures of such pairs, and the hockey-stick divergence
         # is jointly convex. The loss has no closed form, and the bound for Poisson batches does not hold for shuffling
-        # (Chua et al. 2024).
+        # (Chua et al. 2024). Only for balls in bins (Chua et al. 2025) an added record moves no other one.
+        case BallsInBins():
+            return _gaussian(moved * math.sqrt(-(-steps // sampling.per_epoch)) / sigma, delta)
         case ShuffledBatches() | BatchesInOrder() if neighbours != "add_or_remove_one":
             return _gaussian(moved * math.sqrt(-(-steps // sampling.per_epoch)) / sigma, delta)
     raise ClaimError(

@@ -17,7 +17,7 @@ from ..queries import Query, check_count, identity
 from .models import Batch, Booleans, GradientBlock, Model, clipped_to
 from .observers import Observer
 
-# How records are drawn into batches: Poisson, full batch, fixed size, shuffled, fixed order.
+# How records are drawn into batches: Poisson, full batch, fixed size, shuffled, fixed order, balls in bins.
 #
 # A sampling yields, step by step, which records each run uses: a mask of shape (runs, n). Each record's membership is
 # drawn as for a training on n records, with the random numbers of `rng` in the order of the steps.
@@ -78,14 +78,13 @@ class FixedSizeBatches(_OfRows):
             yield _ranks(rng.random((runs, n))) < self.batch
 
 
-class _InEpochs(_OfRows):
+class _InEpochs(Sampling):
     """Each record is in one batch of an epoch of `per_epoch` steps, or in none."""
 
     __slots__ = ()
     per_epoch: int
 
     def batches(self, runs: int, n: int, steps: int, rng: np.random.Generator) -> Iterator[Booleans]:
-        check_rows(n, self.n_rows)
         for step in range(steps):
             number = step % self.per_epoch
             if number == 0:
@@ -98,7 +97,7 @@ class _InEpochs(_OfRows):
 
 
 @dataclass(frozen=True, slots=True)
-class ShuffledBatches(_InEpochs):
+class ShuffledBatches(_InEpochs, _OfRows):
     """In each epoch the records are shuffled and cut into batches; with `drop_last`, a smaller last one is left out."""
 
     drop_last: bool = False
@@ -107,17 +106,36 @@ class ShuffledBatches(_InEpochs):
     )
 
     def _drawn(self, runs: int, n: int, rng: np.random.Generator) -> Integers:
+        check_rows(n, self.n_rows)
         return _ranks(rng.random((runs, n))) // self.batch
 
 
 @dataclass(frozen=True, slots=True)
-class BatchesInOrder(_InEpochs):
+class BatchesInOrder(_InEpochs, _OfRows):
     """The `n_rows` records are cut into batches of `batch` records in their order, the same in every epoch."""
 
     per_epoch = property(lambda s: -(-s.n_rows // s.batch), doc="Number of batches in an epoch.")
 
     def _drawn(self, runs: int, n: int, rng: np.random.Generator) -> Integers:
+        check_rows(n, self.n_rows)
         return np.tile(np.arange(n) // self.batch, (runs, 1))
+
+
+@dataclass(frozen=True, slots=True)
+class BallsInBins(_InEpochs):
+    """In each epoch every record falls into one of `bins` batches, uniformly and independently of the others.
+
+    Source: Chua, Ghazi, Harrison, Kamath, Kumar, Leeman, Manurangsi, Sinha & Zhang (2025).
+    """
+
+    bins: int
+    per_epoch = property(lambda s: s.bins, doc="Number of batches in an epoch.")
+
+    def __post_init__(self) -> None:
+        check_count("bins", self.bins, "batches in an epoch")
+
+    def _drawn(self, runs: int, n: int, rng: np.random.Generator) -> Integers:
+        return rng.integers(0, self.bins, (runs, n))
 
 
 def check_rows(n: int, n_rows: int) -> None:

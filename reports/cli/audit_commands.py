@@ -29,6 +29,7 @@ from .shared_options import (
     CANARY_METHODS,
     FLOATING_POINT,
     HEALTH_CHECKS,
+    PRIMITIVES,
     Alpha,
     Delta,
     Detect,
@@ -256,6 +257,9 @@ def replay(
     adjacency: Relation = None,
     distance: Distance = 1,
     output: Part = None,
+    primitives: Annotated[
+        list[str] | None, optional("Family of noise to record, repeatable; by default all.", complete=PRIMITIVES)
+    ] = None,
     seed: Annotated[int, whole("Random seed, which fixes the path.")] = 0,
     out: Annotated[Path | None, optional("Folder for results.json and the report; by default none.")] = None,
 ) -> None:
@@ -271,6 +275,7 @@ def replay(
     from .dataset_arguments import import_object, read_dataset
 
     claim = claim_from_options(epsilon, delta, mu, rho, or_none=True)
+    check_choices(primitives or [], PRIMITIVES, "--primitives")
     if x is None or y is None:
         raise OptionError("a replay needs a pair of datasets; name it with --x and --y.")
     folder, title = None if out is None else path_of(out), f"Replay of {path}"
@@ -280,7 +285,7 @@ def replay(
     with streams_kept():
         result = replayed(
             import_object(path), *pair, claim=claim, adjacency=adjacency_from_option(adjacency), distance=distance,
-            output=output, seed=seed,
+            output=output, primitives=primitives or None, seed=seed,
         )  # fmt: skip
     again = _again("audit", path, _named(x, y, epsilon, delta, mu, rho, adjacency, distance, output))
     told = [in_options(line) if line.startswith("open: ") else line for line in result.details]  # others quote code

@@ -30,6 +30,7 @@ CANARY_ANSWERS = ("both", "in", "out")
 CANARY_INCLUSION = ("independent", "fixed")
 CANARY_METHODS = ("auto", "betting", "counts", "steinke", "f-dp")
 FLOATING_POINT = ("warn", "test", "ignore")
+PRIMITIVES = ("numpy", "random", "scipy", "torch", "diffprivlib", "pydp", "opendp")
 HEALTH_CHECKS = (
     "duplicate-outputs", "nonstationary", "serial-dependence", "shared-randomness", "dataset-mutated", "equal-datasets",
     "constant-output", "no-power",
@@ -207,7 +208,7 @@ def adjacency_from_option(name: str | None) -> Adjacency | None:
 _SAME_NAME = (
     "adjacency", "alpha", "audits", "bins", "chunk_seconds", "delta", "detect", "distance", "epsilon",
     "floating_point", "guess", "guesses", "ignore", "inclusion", "jobs", "keep_datasets", "method", "minutes", "mu",
-    "name", "only", "out", "output", "power", "probability", "q", "resume", "rho", "runs", "search_runs",
+    "name", "only", "out", "output", "power", "primitives", "probability", "q", "resume", "rho", "runs", "search_runs",
     "seconds", "seed", "sequential", "title",
 )  # fmt: skip
 OPTIONS = {name: f"--{name.replace('_', '-')}" for name in _SAME_NAME} | {

@@ -586,7 +586,8 @@ def draw_forest(axes: Axes, suite: Suite, *, narrow: bool = False) -> None:
             [None if found is None else claim + found for claim, found in zip(claimed, excesses, strict=True)],
         )
     )
-    pooled = np.concatenate([bounds, estimates, exacts, found])
+    is_open = np.array([not result.is_refuted for _, result in rows], dtype=bool)  # a refutation shows its bound
+    pooled = np.concatenate([bounds, estimates, exacts, found[is_open]])
     limit = min(1.06 * float(pooled[np.isfinite(pooled)].max(initial=1.2)), _FARTHEST)  # right end of the axis
     axes.set(xlim=(0, limit), ylim=(max(len(at), 1) - 0.5, -0.5 - 0.15 * narrow), yticks=[])
     axes.set_xlabel("lower bound as a multiple of the claim (beyond 1: refuted)", labelpad=2)

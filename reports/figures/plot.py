@@ -106,6 +106,8 @@ def plot(result: Drawable, kind: str | None = None, ax: Axes | None = None) -> A
     ------
     OptionError
         For a kind that the result lacks; the message lists the available kinds.
+    MissingExtraError
+        If matplotlib is not installed.
 
     Examples
     --------
@@ -131,6 +133,8 @@ def plot(result: Drawable, kind: str | None = None, ax: Axes | None = None) -> A
         raise OptionError(f"kind={_short(kind)} {_refusal(chosen, kinds, result)}", kind=kind, kinds=kinds)
     if ax is not None and not hasattr(ax, "get_xaxis_transform"):
         raise OptionError(f"ax={_short(ax)} is not a matplotlib Axes; pass a single one, such as axes[0].", ax=ax)
+    if ax is None:
+        require("report", "figures need", "matplotlib")
     told = _told(result, chosen) if ax is None else []
     axes = _new_axes(result, chosen, len(told)) if ax is None else ax
     draw_by_kind[chosen](axes)
@@ -229,7 +233,6 @@ def _told(result: Drawable, kind: str) -> list[str]:
 
 def _new_axes(result: Drawable, kind: str, told: int) -> Axes:
     """Axes of a new pyplot figure whose height fits the rows, and below a title of `told` more lines."""
-    require("report", "figures need", "matplotlib")
     from matplotlib import pyplot
 
     width, height = pyplot.rcParams["figure.figsize"]

@@ -17,7 +17,7 @@ from ...audit.procedures.check import runs_by_divergence
 from ...audit.procedures.detectable_excess import SHARE, detectable_by_divergence, power_of_the_test
 from ...audit.records.baseline_comparison import Comparison
 from ...audit.records.suite import Entry, SideCheck, seconds
-from ...audit.results.audit_result import FINAL_SHARE
+from ...audit.results.claim_pair_and_alpha import FINAL_SHARE
 from ...audit.results.verdict import Verdict
 from ...audit.sampling.pilot_and_batch_sizes import main_runs, pilot_runs, with_pilot
 from .. import plain_text as plain

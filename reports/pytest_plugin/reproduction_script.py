@@ -1,4 +1,4 @@
-"""A violation as a script that does not need this library, apart, as it knows nothing of pytest."""
+"""A violation as a script that does not need this library, kept apart because it knows nothing of pytest."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ...audit.datasets.description import as_code
-from ...audit.events.events import Apart, Event, Intervals, Outcomes, Scored, names_in
+from ...audit.events.events import Event, Intervals, Outcomes, Scored, names_in
 from ...audit.events.features import Coordinates
 from ...audit.events.scores import Additive, Coordinate, Number, Score
 from ...audit.inference.betting_test import best_line
@@ -132,9 +132,6 @@ def _literal(value: Any) -> str:
 def _reading_and_test(event: Event) -> tuple[list[str], str]:
     """Lines that compute v from `outputs`, and an expression for the outputs in the event."""
     match event:
-        case Apart(first, other):
-            (reading, inside), (reading_other, inside_other) = _reading_and_test(first), _reading_and_test(other)
-            return [*reading, f"inside = np.array({inside})", *reading_other], f"inside & ~np.array({inside_other})"
         case Outcomes(values, others):
             plain = "outputs.tolist() if isinstance(outputs, np.ndarray) else outputs"
             read = f"v = [tuple(o) if isinstance(o, list) else o for o in ({plain})]"

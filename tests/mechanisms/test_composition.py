@@ -15,7 +15,7 @@ import dpaudit.mechanisms as m
 from dpaudit.audit.claims.claim import ApproxDP, PureDP
 from dpaudit.audit.errors import ClaimError
 from dpaudit.mechanisms import faulty
-from dpaudit.mechanisms.aggregates import BINS, ApproximateBounds, BoundedMoments, noisy_moments, noisy_tree_counts
+from dpaudit.mechanisms.aggregates import ApproximateBounds, BoundedMoments, noisy_moments, noisy_tree_counts
 from dpaudit.mechanisms.noise_samplers import fill_laplace
 
 from .cells import is_off
@@ -30,13 +30,14 @@ LAPLACE, GAUSSIAN = m.LaplaceMechanism, m.GaussianMechanism
         (m.SequentialComposition([LAPLACE(0.5), m.GeometricMechanism(0.25)]), PureDP(0.75)),
         (m.SequentialComposition([GAUSSIAN(1.0, 1e-5), GAUSSIAN(0.5, 2e-5)]), ApproxDP(1.5, 3e-5)),
         (m.ParallelComposition([LAPLACE(2.0), GAUSSIAN(1.0, 1e-5)], m.IntervalOf((18,))), ApproxDP(2.0, 1e-5)),
+        (m.AdaptiveComposition(LAPLACE(0.5), LAPLACE, PureDP(0.25)), PureDP(0.75)),
         (faulty.SharedNoiseLaplace(0.5, (len, sum)), PureDP(1.0)),
     ],
     ids=str,
 )
 def test_epsilons_and_deltas_add_up_in_sequence_and_the_largest_counts_in_parallel(composition, claim):
     assert type(composition.claim) is type(claim)
-    assert composition.claim.epsilon == pytest.approx(claim.epsilon, rel=1e-15)
+    assert composition.epsilon == composition.claim.epsilon == pytest.approx(claim.epsilon, rel=1e-15)
     assert getattr(composition.claim, "delta", 0.0) == pytest.approx(getattr(claim, "delta", 0.0), rel=1e-15)
 
 
@@ -214,16 +215,16 @@ def test_counts_of_a_tree_are_those_of_the_intervals():
 
 def slow(bounds, rows, size, seed):
     """Outputs by loops over bins and thresholds, with the noise that the sampler draws."""
-    edges, noise = bounds.edges, np.empty((2 * BINS, size))
+    edges, noise = bounds.edges, np.empty((2 * bounds.bins, size))
     rng = np.random.default_rng(seed)
     for row in noise:
         fill_laplace(row, rng)
     noise *= bounds.noise_share * bounds.contributions / bounds.epsilon
-    right = [2.0**k for k in range(BINS)]
-    counts = [0.0] * (2 * BINS)
+    right = [bounds.scale * bounds.base**k for k in range(bounds.bins)]
+    counts = [0.0] * (2 * bounds.bins)
     for value in rows:
-        place = next((k for k, edge in enumerate(right) if abs(value) <= edge), BINS - 1)
-        counts[BINS - 1 - place if value < 0 else BINS + place] += 1
+        place = next((k for k, edge in enumerate(right) if abs(value) <= edge), bounds.bins - 1)
+        counts[bounds.bins - 1 - place if value < 0 else bounds.bins + place] += 1
     found = []
     for run in range(size):
         output, noisy = (math.nan, math.nan), [count + z for count, z in zip(counts, noise[:, run], strict=True)]
@@ -238,8 +239,9 @@ def slow(bounds, rows, size, seed):
 @pytest.mark.parametrize(
     "rows", [[9.0] * 14, [-5.0] * 16 + [0.0] * 17 + [1.0] * 15, [99.0] * 30, [2.0] * 15 + [2.1] * 16]
 )
-def test_the_sampler_does_what_the_slow_code_does(rows):
-    bounds = ApproximateBounds(1.1)
+@pytest.mark.parametrize("bins", [{}, {"bins": 3, "base": 3.0, "scale": 0.5}], ids=str)
+def test_the_sampler_does_what_the_slow_code_does(rows, bins):
+    bounds = ApproximateBounds(1.1, **bins)
     np.testing.assert_array_equal(bounds.sample(rows, 300, np.random.default_rng(5)), slow(bounds, rows, 300, 5))
 
 

@@ -1,5 +1,6 @@
 """Exact distributions, by formulas, enumeration and other libraries, and the divergences between them."""
 
+import dataclasses
 import functools
 import itertools
 import math
@@ -9,7 +10,8 @@ import mpmath
 import numpy as np
 import pytest
 from dp_accounting.pld.privacy_loss_mechanism import DiscreteGaussianPrivacyLoss
-from scipy import integrate, stats
+from scipy import stats
+from scipy.special import logsumexp
 
 import dpaudit.mechanisms as m
 from dpaudit.audit.claims.claim import PureDP
@@ -19,9 +21,7 @@ from dpaudit.mechanisms.distributions.distributions import (
     BELOW,
     STOPPED,
     log_gaussian_delta,
-    transcript_distribution,
 )
-from dpaudit.mechanisms.distributions.released_values import MassBelow
 from dpaudit.mechanisms.faulty.selection import MaximumLaplaceDistribution
 from dpaudit.mechanisms.noise.gaussian import LARGEST_SIGMA, MOST_FLIPS
 from dpaudit.mechanisms.noise.laplace import OFFSET
@@ -140,22 +140,13 @@ def test_discrete_distributions_give_nothing_between_and_beyond_their_outcomes(d
         assert distribution.sf(z) == pytest.approx(masses[np.array(support) > z].sum(), abs=1e-12)
 
 
-def test_the_density_of_a_maximum_integrates_to_one_and_to_the_cdf():
-    distribution = MaximumLaplaceDistribution((0.0, 1.0, 1.2), 0.3)
-
-    def density(z):
-        return float(np.exp(distribution.log_density(z)))
-
-    stops = [-20, 0, 1.0, 1.2, 25]
-    parts = [integrate.quad(density, a, b, epsabs=1e-13)[0] for a, b in itertools.pairwise(stops)]
-    assert sum(parts) == pytest.approx(1.0, abs=1e-10)
-    assert sum(parts[:2]) == pytest.approx(float(distribution.cdf(1.0)), abs=1e-10)
-    assert float(distribution.cdf(0.5)) == pytest.approx(
-        math.prod(m.LaplaceDistribution(z, 0.3).cdf(0.5) for z in distribution.locations)
-    )
-    assert float(distribution.sf(30.0)) == pytest.approx(
-        sum(m.LaplaceDistribution(z, 0.3).sf(30.0) for z in distribution.locations), rel=1e-9
-    )
+def test_the_density_of_a_maximum_is_that_of_the_product_of_distribution_functions():
+    distribution, (z, width) = MaximumLaplaceDistribution((0.0, 1.0, 1.2), 0.3), numbers(-10, 15)
+    each = [m.LaplaceDistribution(location, 0.3) for location in distribution.locations]
+    up_to = np.cumsum(width * np.exp(distribution.log_density(z)))
+    assert up_to == pytest.approx(distribution.cdf(z + width / 2), abs=1e-6)
+    assert distribution.cdf(z) == pytest.approx(math.prod(one.cdf(z) for one in each), rel=1e-12)
+    assert float(distribution.sf(30.0)) == pytest.approx(sum(one.sf(30.0) for one in each), rel=1e-9)
 
 
 def test_density_is_the_multivariate_normal_one():
@@ -187,38 +178,131 @@ def test_a_leaky_distribution_is_a_mixture():
     assert distribution.log_density(5.0) == pytest.approx(math.log(0.99) + noise.logpdf(5.0))
 
 
-# Divergences against enumeration and integration.
+# Divergences against one slow sum over all outputs, or over the middles of narrow cells.
 
 
-def positive_part(distribution_x, distribution_y, epsilon, stops):
-    """∫ (f_x − e^ε f_y)⁺ by quadrature on pieces: the slow and obvious hockey stick."""
-
-    def integrand(z):
-        return max(0.0, math.exp(distribution_x.log_density(z)) - math.exp(epsilon + distribution_y.log_density(z)))
-
-    pairs = itertools.pairwise(stops)
-    return sum(integrate.quad(integrand, a, b, epsabs=1e-13, limit=200)[0] for a, b in pairs)
+def numbers(low, high, width=1 / 1000):
+    """Return the middles of cells, and their widths."""
+    middles = np.arange(low, high, width) + width / 2
+    return middles, np.full(len(middles), width)
 
 
-@pytest.mark.parametrize("epsilon", [0.0, 0.2, 0.9, 1.4, 3.0])
-@pytest.mark.parametrize("kind", [m.LaplaceDistribution, m.GaussianDistribution])
-@pytest.mark.parametrize(("x", "y"), [(0.0, 1.2), (1.2, 0.0)])
-def test_hockey_stick_of_continuous_distributions(kind, x, y, epsilon):
-    stops = [-30.0, *np.linspace(-8, 8, 33), 30.0]
-    expected = positive_part(kind(x, 0.8), kind(y, 0.8), epsilon, sorted({*stops, x, y}))
-    assert m.hockey_stick(kind(x, 0.8), kind(y, 0.8), epsilon) == pytest.approx(expected, abs=1e-8)
+def outcomes(values):
+    return np.array(values), np.ones(len(values))
 
 
-def test_delta_of_leaky_distributions_is_that_of_their_noise_and_the_atom():
-    x, y = (m.RareLeakLaplace(0.5, 0.01, sensitivity=2.0).distribution(answer) for answer in (0.0, 6.0))
-    noise = m.LaplaceDistribution(0.0, 4.0), m.LaplaceDistribution(6.0, 4.0)
-    for epsilon in (0.0, 0.3, 0.5, 1.0):
-        exact = positive_part(*noise, epsilon, [-200, 0, 3 - 2 * epsilon, 6, 200])
-        assert m.hockey_stick(x, y, epsilon) == pytest.approx(0.99 * exact + 0.01, rel=1e-9)
-    assert m.exact_delta(x, x, 0.0) == 0.0  # both leak the same point
-    for delta in (0.011, 0.05, 0.3):
-        assert m.exact_delta(x, y, m.exact_epsilon(x, y, delta)) == pytest.approx(delta, rel=1e-9)
-    assert m.exact_epsilon(x, y, 0.999) == 0.0
+def rows_of(*ranges):
+    return outcomes(list(itertools.product(*ranges)))
+
+
+def finite(*probabilities):
+    with np.errstate(divide="ignore"):
+        return m.FiniteDistribution(tuple(np.log(probabilities)))
+
+
+def coins(*probabilities):
+    return m.ProductDistribution(tuple(finite(1 - p, p) for p in probabilities))
+
+
+def follow_up(answer):
+    """Return a finer question after a yes."""
+    return m.RandomisedResponse(0.3 if answer == 0 else 0.7, k=3)
+
+
+def same_or_noisier(answer):
+    return m.LaplaceMechanism(1.0 if answer == 0 else 0.5)
+
+
+def both(mechanism, x, y):
+    return mechanism.distribution(x), mechanism.distribution(y)
+
+
+def located(kind, x, y, scale):
+    return kind(x, scale), kind(y, scale)
+
+
+TWO_STEPS = m.AdaptiveComposition(m.RandomisedResponse(1.0), follow_up, then_claim=PureDP(0.7))
+THEN_REAL = m.AdaptiveComposition(m.RandomisedResponse(0.5), same_or_noisier, then_claim=PureDP(1.0))
+(LINE, WIDTHS), (FAR, NEAR) = numbers(-40, 40), numbers(-150, 150, 1 / 100)
+BESIDE = np.column_stack([np.repeat([0, 1], len(LINE)), np.tile(LINE, 2)]), np.tile(WIDTHS, 2)
+PLANE = np.stack(np.meshgrid(*[numbers(-7, 8, 1 / 40)[0]] * 2), axis=-1).reshape(-1, 2)
+LEAKY, LEAKS = m.RareLeakLaplace(0.5, 0.01, sensitivity=2.0), [OFFSET, OFFSET + 6.0]
+HALVES = finite(0.5, 0.5)
+CHAINS = (  # an entry that one side never has, and entries after it that lose more one way than the other
+    m.ChainDistribution(finite(0.75, 0.25), (finite(0.9, 0.1), HALVES)),
+    m.ChainDistribution(finite(1.0, 0.0), (HALVES, HALVES)),
+)
+SETS = [bits for bits in itertools.product((0, 1), repeat=5) if sum(bits) == 2]
+# both distributions, outputs with their widths, and the error of the sum
+PAIRS = [
+    *(
+        (located(kind, x, y, scale), numbers(-30, 30), 1e-6)
+        for kind in (m.LaplaceDistribution, m.GaussianDistribution)
+        for x, y, scale in ((0.0, 1.2, 0.8), (0.0, 1.0, 0.5), (0.0, 3.0, 2.0))
+    ),
+    (located(m.GaussianDistribution, 0, 1, 30.0), numbers(-300, 300, 1 / 100), 1e-6),
+    *(
+        (located(m.GeometricDistribution, 0, shift, ratio), outcomes(range(-200, 201)), 1e-12)
+        for shift, ratio in ((4, RATIO), (1, 0.01), (20, 0.8))  # at 20, the best event is above the stationary point
+    ),
+    (both(LEAKY, 0.0, 6.0), (np.append(FAR, LEAKS), np.append(NEAR, [1, 1])), 1e-6),
+    ((finite(0.5, 0.2, 0.3, 0.0), finite(0.1, 0.4, 0.25, 0.25)), outcomes(range(4)), 1e-15),
+    (tuple(map(m.FiniteDistribution.from_log_weights, ([0, 1, 3, 2.0], [1, 0, 2, 4.0]))), outcomes(range(4)), 1e-15),
+    (both(m.UpAndDown(0.6, 5), 0, 3), outcomes(range(6)), 1e-14),
+    (both(m.RandomisedResponseFold(0.3, 10), 0, 1), outcomes(range(11)), 1e-14),
+    (
+        (m.DiscreteDistribution((-1.0, 0.5, 2.0), tuple(np.log([0.2, 0.3, 0.5]))),
+         m.DiscreteDistribution((0.5, 2.0), (HALF, HALF))),
+        outcomes([-1.0, 0.5, 2.0]), 1e-15,
+    ),
+    ((coins(0.2, 0.5, 0.5, 0.9), coins(0.2, 0.5, 0.3, 0.9)), rows_of(*[range(2)] * 4), 1e-14),
+    (both(TWO_STEPS, 0, 1), rows_of(range(2), range(3)), 1e-14),
+    (both(THEN_REAL, 0, 1), BESIDE, 1e-6),
+    (CHAINS, rows_of(range(2), range(2)), 1e-14),
+    (tuple(m.GaussianVectorDistribution(at, 1.0) for at in ((0.0, 0.0), (0.6, 0.8))), (PLANE, 1 / 40**2), 1e-4),
+    (both(m.SubsetSelection(1.0, 5, size=2), 0, 3), outcomes(SETS), 1e-14),
+    (both(m.SparseVector(2.0, 2), (0.5, -1.0, 0.0), (1.0, 0.0, -1.0)), rows_of(*[(-1, 0, 1)] * 3), 1e-12),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("pair", "outputs", "error"), PAIRS)
+def test_divergences_are_sums_over_the_outputs(pair, outputs, error):
+    (points, widths), deltas = outputs, [1e-30, 1e-12, 1e-9, 1e-4, 1e-3, 0.01, 0.09, 0.19, 0.5, 0.9]
+    is_leaky, is_normal = (
+        isinstance(pair[0], kind)
+        for kind in (m.LeakyLaplaceDistribution, (m.GaussianDistribution, m.GaussianVectorDistribution))
+    )
+    for one, two in (pair, pair[::-1]):
+        log_p, log_q = (distribution.log_density(points) + np.log(widths) for distribution in (one, two))
+        p, q, is_possible = np.exp(log_p), np.exp(log_q), log_p > -INF
+        losses = log_p[is_possible] - log_q[is_possible]
+        assert p.sum() == pytest.approx(1.0, abs=error)
+        assert m.hockey_stick(one, one, 0.0) == one.epsilon_from(one, 0.0) == 0.0
+        if isinstance(one, m.ScalarDistribution):
+            ends = points + widths / 2 * (widths < 1)
+            assert one.cdf(ends) == pytest.approx(np.cumsum(p), abs=error)
+            assert one.sf(ends) == pytest.approx(1 - np.cumsum(p), abs=error)
+        for epsilon in (0.0, 0.2, 0.7, 1.4, 3.0):
+            exact = np.maximum(p - math.exp(epsilon) * q, 0.0).sum()
+            assert m.hockey_stick(one, two, epsilon) == pytest.approx(exact, abs=error)
+        largest = INF if is_leaky or is_normal else max(losses.max(), 0.0)
+        epsilons = [one.epsilon_from(two, delta) for delta in (0.0, *deltas)]
+        assert epsilons[0] == pytest.approx(largest, rel=1e-9)
+        assert epsilons == sorted(epsilons, reverse=True)
+        for epsilon, delta in zip(epsilons[1:], deltas, strict=True):
+            if epsilon == INF:
+                assert delta < (0.011 if is_leaky else p[q == 0].sum())
+            elif epsilon == 0:
+                assert m.hockey_stick(one, two, 0.0) <= delta * (1 + 1e-9)
+            else:
+                least = 1e-12 if isinstance(one, m.ChainDistribution) else 1e-14
+                assert m.hockey_stick(one, two, epsilon) == pytest.approx(delta, rel=1e-8, abs=least)
+        if isinstance(
+            one, (m.LaplaceDistribution, m.GaussianDistribution, m.FiniteDistribution, m.ProductDistribution)
+        ):
+            for order in (1.01, 1.5, 2, 7, 2 if is_normal else 1e6):
+                exact = logsumexp(log_p[is_possible] + (order - 1) * losses) / (order - 1)
+                assert m.exact_renyi(one, two, order) == pytest.approx(exact, abs=max(10, 1 / (order - 1)) * error)
 
 
 def exact_number(probability):
@@ -291,24 +375,6 @@ def test_epsilon_of_distributions_far_apart_is_nearly_that_of_normal_noise(shift
     assert exact == pytest.approx(normal, rel=0.01)
 
 
-def test_delta_is_the_integral_over_the_plane():
-    x, y = m.GaussianVectorDistribution((0.0, 0.0), 1.0), m.GaussianVectorDistribution((0.6, 0.8), 1.0)
-    side, step = np.linspace(-7, 8, 601, retstep=True)
-    plane = np.stack(np.meshgrid(side, side), axis=-1)
-    excess = np.exp(x.log_density(plane)) - math.exp(0.5) * np.exp(y.log_density(plane))
-    assert m.exact_delta(x, y, 0.5) == pytest.approx(np.maximum(excess, 0.0).sum() * step**2, rel=1e-4)
-
-
-def test_hockey_stick_of_finite_distributions_is_the_best_of_all_events():
-    p, q = np.array([0.5, 0.2, 0.3, 0.0]), np.array([0.1, 0.4, 0.25, 0.25])
-    with np.errstate(divide="ignore"):
-        distribution_x, distribution_y = m.FiniteDistribution(tuple(np.log(p))), m.FiniteDistribution(tuple(np.log(q)))
-    events = [[bool(event >> k & 1) for k in range(4)] for event in range(16)]
-    for epsilon in (0.0, 0.3, 1.0, 2.0):
-        best = max(p[event].sum() - math.exp(epsilon) * q[event].sum() for event in events)
-        assert m.hockey_stick(distribution_x, distribution_y, epsilon) == pytest.approx(best, abs=1e-15)
-
-
 @pytest.mark.parametrize("epsilon", [0.0, 1e-4, 1.0, 50.0, 400.0])
 @pytest.mark.parametrize("mu", [1e-3, 0.49, 0.51, 7.0, 30.0])
 def test_gaussian_delta_in_sixty_digits(mu, epsilon):
@@ -342,28 +408,6 @@ def test_gaussian_delta_at_the_ends():
     assert log_gaussian_delta(1e-300, 0.0) == pytest.approx(math.log(1e-300 / math.sqrt(2 * math.pi)), rel=1e-14)
 
 
-PAIRS = [
-    (m.LaplaceDistribution(0, 0.5), m.LaplaceDistribution(1, 0.5)),
-    (m.GaussianDistribution(0, 0.5), m.GaussianDistribution(1, 0.5)),
-    (m.GaussianDistribution(0, 30.0), m.GaussianDistribution(1, 30.0)),
-    (m.GeometricDistribution(0, RATIO), m.GeometricDistribution(4, RATIO)),
-    (m.GeometricDistribution(0, 0.01), m.GeometricDistribution(1, 0.01)),
-    (m.GeometricDistribution(0, 0.8), m.GeometricDistribution(20, 0.8)),  # the best event is above the stationary point
-    (m.FiniteDistribution.from_log_weights([0, 1, 3, 2.0]), m.FiniteDistribution.from_log_weights([1, 0, 2, 4.0])),
-]
-
-
-@pytest.mark.parametrize(("distribution_x", "distribution_y"), PAIRS)
-def test_exact_epsilon_inverts_exact_delta_is_symmetric_and_falls(distribution_x, distribution_y):
-    deltas = [0, 1e-30, 1e-12, 1e-9, 1e-4, 1e-3, 0.01, 0.1, 0.2, 0.5, 0.9]
-    epsilons = [m.exact_epsilon(distribution_x, distribution_y, delta) for delta in deltas]
-    assert epsilons == sorted(epsilons, reverse=True)
-    assert epsilons == [m.exact_epsilon(distribution_y, distribution_x, delta) for delta in deltas]
-    for epsilon, delta in zip(epsilons[1:], deltas[1:], strict=True):
-        reached = m.exact_delta(distribution_x, distribution_y, epsilon)
-        assert reached <= delta if epsilon == 0 else reached == pytest.approx(delta, rel=1e-8, abs=1e-14)
-
-
 @pytest.mark.parametrize("mu", [1e-12, 1e-7, 1e-3, 1.0, 30.0])
 @pytest.mark.parametrize("delta", [1e-300, 1e-80, 1e-20, 1e-14, 0.01, 0.999])
 def test_exact_epsilon_of_normal_distributions_is_the_root_to_a_relative_1e_9(mu, delta):
@@ -390,67 +434,14 @@ def test_a_delta_that_a_set_of_outcomes_attains_covers_it():
     assert m.exact_epsilon(*probable, 0.1) == pytest.approx(800 + math.log(0.9), rel=1e-12)
 
 
-def test_discrete_distributions_with_values_of_one_side_only():
-    distribution, other = (
-        m.DiscreteDistribution((-1.0, 0.5, 2.0), tuple(np.log([0.2, 0.3, 0.5]))),
-        m.DiscreteDistribution((0.5, 2.0), (HALF, HALF)),
-    )
-    assert m.exact_epsilon(distribution, other) == INF
-    assert [m.exact_delta(distribution, other, epsilon) for epsilon in (0.0, math.log(1.5))] == pytest.approx(
-        [0.2, 0.2]
-    )
-    assert m.exact_epsilon(other, distribution, delta=0.2) == pytest.approx(0.0, abs=1e-12)
-    assert m.exact_epsilon(other, m.DiscreteDistribution((0.5, 2.0), tuple(np.log([0.2, 0.8])))) == pytest.approx(
-        math.log(2.5)
-    )
-
-
-def coins(*probabilities):
-    return m.ProductDistribution(tuple(m.FiniteDistribution((math.log1p(-p), math.log(p))) for p in probabilities))
-
-
-def test_product_divergence_against_enumeration():
-    """Enumerate the sixteen joint outcomes of four coordinates; the best event is the set with positive excess."""
+def test_coordinates_that_differ_together_have_an_exact_largest_loss():
     distribution_x, distribution_y = coins(0.2, 0.5, 0.5, 0.9), coins(0.4, 0.5, 0.3, 0.8)
-    outcomes = np.array(list(itertools.product([0, 1], repeat=4)))
-    p, q = np.exp(distribution_x.log_density(outcomes)), np.exp(distribution_y.log_density(outcomes))
-    largest = float(np.log(p / q).max())
+    largest = math.log(0.8 / 0.6) + math.log(0.5 / 0.3) + math.log(0.9 / 0.8)
     assert distribution_x.epsilon_from(distribution_y, 0.0) == pytest.approx(largest, rel=1e-12)
     assert m.hockey_stick(distribution_x, distribution_y, largest + 1e-9) == 0.0
-    moved = coins(0.2, 0.5, 0.3, 0.9)
-    q = np.exp(moved.log_density(outcomes))
-    for epsilon in (0.0, 0.1, 0.4):
-        expected = np.maximum(0.0, p - math.exp(epsilon) * q).sum()
-        assert m.hockey_stick(distribution_x, moved, epsilon) == pytest.approx(expected, abs=1e-14)
-    assert m.exact_epsilon(distribution_x, moved, 0.05) == pytest.approx(
-        m.exact_epsilon(coins(0.5), coins(0.3), 0.05), rel=1e-14
-    )
 
 
-# Exact Rényi divergences against sums, integrals and the limits of small and large orders.
-
-
-@pytest.mark.parametrize(
-    ("distribution_x", "distribution_y", "log_ratio"),
-    [
-        (m.LaplaceDistribution(0.0, 2.0), m.LaplaceDistribution(3.0, 2.0), 3 / 2),
-        (m.LaplaceDistribution(1.0, 0.5), m.LaplaceDistribution(0.5, 0.5), 1.0),
-        (m.GaussianDistribution(0.0, 2.0), m.GaussianDistribution(1.0, 2.0), None),
-    ],
-    ids=["laplace", "laplace-near", "gaussian"],
-)
-@pytest.mark.parametrize("order", [1.01, 1.5, 2, 7])
-def test_renyi_divergences_are_integrals(distribution_x, distribution_y, log_ratio, order):
-    def integrand(z):
-        return math.exp(order * distribution_x.log_density(z) + (1 - order) * distribution_y.log_density(z))
-
-    moment = integrate.quad(integrand, -60, 60, points=(0, 0.5, 1, 3), limit=400, epsabs=1e-13)[0]
-    found = m.exact_renyi(distribution_x, distribution_y, order)
-    assert found == pytest.approx(math.log(moment) / (order - 1), rel=1e-7)
-    assert found == pytest.approx(m.exact_renyi(distribution_y, distribution_x, order), rel=1e-12)
-    if log_ratio is not None:
-        assert found < log_ratio
-        assert m.exact_renyi(distribution_x, distribution_y, 1e6) == pytest.approx(log_ratio, rel=1e-4)
+# Exact Rényi divergences of several outputs, and their limits at small and large orders.
 
 
 @pytest.mark.parametrize("order", [1.1, 2, 20])
@@ -487,118 +478,62 @@ def test_epsilon_bounds_the_divergence_of_every_order(epsilon):
         assert m.exact_renyi(x, y, 1 + 1e-6) == pytest.approx(limit, rel=1e-5)
 
 
-@pytest.mark.parametrize("order", [1.3, 2, 5])
-def test_finite_distributions_by_the_sum_over_outcomes(order):
-    """An adaptive search, whose two directions differ."""
-    x, y = (m.UpAndDown(0.6, 5).distribution(value) for value in (0, 3))
-    for one, two in ((x, y), (y, x)):
-        p, q = one.probabilities, two.probabilities
-        moment = float(np.sum(p**order * q ** (1 - order)))
-        assert m.exact_renyi(one, two, order) == pytest.approx(math.log(moment) / (order - 1), rel=1e-12)
-    assert m.exact_renyi(x, y, order) != pytest.approx(m.exact_renyi(y, x, order), rel=1e-3)
-    sure, either = m.FiniteDistribution((0.0, -math.inf)), m.FiniteDistribution((HALF, HALF))
-    assert (m.exact_renyi(either, sure, order), m.exact_renyi(sure, either, order)) == (INF, pytest.approx(-HALF))
+# The sparse vector technique: densities of transcripts and of released values by other integrals, and runs.
 
 
-# Chains: the distribution of a mechanism that is chosen for the output of another.
+def log_density(mechanism, answers, output):
+    """Return ln of the density of an output by adaptive mpmath quadrature over each noisy threshold in turn.
 
-
-def follow_up(answer):
-    """Return a finer question after a yes."""
-    return m.RandomisedResponse(0.3, k=3) if answer == 0 else m.RandomisedResponse(0.7, k=3)
-
-
-def same_or_noisier(answer):
-    return m.LaplaceMechanism(1.0 if answer == 0 else 0.5)
-
-
-def joint_table(distribution_x, distribution_y, ranges):
-    """Return both distributions as distributions of a row's index among all rows."""
-    rows = list(itertools.product(*ranges))
-    return [
-        m.FiniteDistribution(tuple(distribution.log_density(rows).tolist()))
-        for distribution in (distribution_x, distribution_y)
-    ]
-
-
-TWO_STEPS = m.AdaptiveComposition(m.RandomisedResponse(1.0), follow_up, then_claim=PureDP(0.7))
-
-
-def test_a_chain_is_the_distribution_of_its_rows():
-    x, y = TWO_STEPS.distribution(0), TWO_STEPS.distribution(1)
-    ranges = [range(2), range(3)]
-    table_x, table_y = joint_table(x, y, ranges)  # FiniteDistribution checks that the probabilities add to 1
-    for epsilon in (0.0, 0.2, 0.35, 0.8, 1.2, 1.69, 1.71, 3.0):
-        assert m.hockey_stick(x, y, epsilon) == pytest.approx(m.hockey_stick(table_x, table_y, epsilon), abs=1e-15)
-        assert m.hockey_stick(y, x, epsilon) == pytest.approx(m.hockey_stick(table_y, table_x, epsilon), abs=1e-15)
-    for delta in (0.0, 1e-9, 0.01, 0.2, 0.4, 0.9):
-        assert m.exact_epsilon(x, y, delta) == pytest.approx(m.exact_epsilon(table_x, table_y, delta), abs=1e-12)
-    assert m.exact_epsilon(x, y) == pytest.approx(1.7, rel=1e-12)  # attains the claim
-    assert TWO_STEPS.claim == PureDP(1.7)
-
-
-def test_a_chain_that_ends_in_real_numbers():
-    chain = m.AdaptiveComposition(m.RandomisedResponse(0.5), same_or_noisier, then_claim=PureDP(1.0))
-    x, y = chain.distribution(0), chain.distribution(1)
-
-    def gain(z, o, epsilon):
-        p, q = (math.exp(distribution.log_density([o, z])) for distribution in (x, y))
-        return max(p - math.exp(epsilon) * q, 0.0)
-
-    for epsilon in (0.0, 0.3, 0.7, 1.4):
-        found = sum(integrate.quad(gain, -40, 40, (o, epsilon), points=(0, 1), limit=200)[0] for o in range(2))
-        assert m.hockey_stick(x, y, epsilon) == pytest.approx(found, abs=1e-7)
-    assert m.exact_epsilon(x, y) == pytest.approx(1.5, rel=1e-12)
-    at = m.exact_epsilon(x, y, 0.1)
-    assert m.exact_delta(x, y, at) == pytest.approx(0.1, abs=1e-12)
-
-
-def test_an_outcome_of_one_side_only_has_no_finite_epsilon():
-    coin = m.FiniteDistribution((math.log(0.5), math.log(0.5)))
-    sure, either = m.FiniteDistribution((0.0, -math.inf)), m.FiniteDistribution((math.log(0.75), math.log(0.25)))
-    x, y = m.ChainDistribution(either, (coin, coin)), m.ChainDistribution(sure, (coin, coin))
-    assert m.exact_epsilon(x, y) == math.inf
-    assert m.exact_epsilon(x, y, 0.2) == math.inf
-    assert m.exact_epsilon(x, y, 0.3) == 0.0
-    assert m.hockey_stick(y, x, 0.1) == pytest.approx(1 - math.exp(0.1) * 0.75, rel=1e-12)
-    assert m.hockey_stick(x, y, 5.0) == pytest.approx(0.25, rel=1e-12)
-
-
-# Transcripts of the sparse vector technique, by other integrals.
-
-
-def probability(mechanism, answers, transcript):
-    """Return the probability of a transcript by adaptive mpmath quadrature over each noisy threshold in turn.
-
-    It is independent of the distribution's code: integrals over the threshold instead of its noise, no logarithms,
-    other nodes.
+    It is independent of the distributions' code: integrals over the threshold instead of its noise, other nodes.
     """
-    a, b = mpmath.mpf(mechanism.threshold_scale), mpmath.mpf(mechanism.query_scale)
+    a, b, c = map(mpmath.mpf, (mechanism.threshold_scale, mechanism.query_scale, mechanism.value_scale))
 
-    def is_above(answer, level):
-        if b == 0:
-            return mpmath.mpf(answer >= level)
-        tail = mpmath.exp(-abs(answer - level) / b) / 2
-        return 1 - tail if answer >= level else tail
+    def laplace(distance, scale):
+        return mpmath.exp(-abs(distance) / scale) / (2 * scale)
+
+    def chance(answer, code, level):
+        tail = b and b * laplace(answer - level, b)
+        below, above = (tail, 1 - tail) if answer >= level else (1 - tail, tail)
+        if math.isnan(code) or not mechanism.release_value:
+            return above if code == ABOVE else below
+        return above * laplace(code - answer, c) if c else (level <= code) * laplace(code - answer, b)
 
     def with_one_draw(part):
         def integrand(level):
-            density = mpmath.exp(-abs(level - mechanism.threshold) / a) / (2 * a)
-            chances = [is_above(answer, level) if code else 1 - is_above(answer, level) for answer, code in part]
-            return density * mpmath.fprod(chances)
+            chances = [chance(answer, code, level) for answer, code in part]
+            return laplace(level - mechanism.threshold, a) * mpmath.fprod(chances)
 
-        stops = sorted({mechanism.threshold, *(answer for answer, _ in part)})
-        return mpmath.quad(integrand, [stops[0] - 60 * a, *stops, stops[-1] + 60 * a])
+        stops = sorted({mechanism.threshold, *(stop for pair in part for stop in pair if not math.isnan(stop))})
+        stops = [stops[0] - 60 * a, stops[0] - 8 * a, *stops, stops[-1] + 8 * a, stops[-1] + 60 * a]
+        top = max(map(integrand, [*stops, *((low + high) / 2 for low, high in itertools.pairwise(stops))]))
+        return mpmath.log(top * mpmath.quad(lambda level: integrand(level) / top, stops)) if top else -INF
 
-    looked_at = [(answer, code) for answer, code in zip(answers, transcript, strict=True) if code != STOPPED]
-    if not mechanism.refresh:
-        return float(with_one_draw(looked_at))
-    product, part = mpmath.mpf(1), []
-    for answer, code in looked_at:
-        part.append((answer, code))
-        if code == ABOVE:
-            product, part = product * with_one_draw(part), []
-    return float(product * with_one_draw(part) if part else product)
+    total, part, left = 0, [], mechanism.cutoff or len(answers)
+    for answer, code in zip(answers, output, strict=True):
+        part += [(answer, code)] if left else []
+        if left and (code == ABOVE or (mechanism.release_value and not math.isnan(code))):
+            left -= 1
+            if mechanism.refresh:
+                total, part = total + with_one_draw(part), []
+    return float(total + with_one_draw(part))
+
+
+ANSWERS, NAN = (0.3, 1.7, -0.4), math.nan
+CLAIM = PureDP(1.0)
+
+
+def compared(cutoff=1, refresh=False):
+    return m.NoisyThreshold(CLAIM, 2.0, 3.0, cutoff=cutoff, threshold=0.25, refresh=refresh, release_value=True)
+
+
+def fresh(cutoff=1, refresh=False):
+    return dataclasses.replace(compared(cutoff, refresh), value_scale=1.5)
+
+
+def named(mechanism):
+    """Return a test id without the address of the query."""
+    kind = "fresh" if mechanism.value_scale > 0 else "compared"
+    return f"{kind}-{mechanism.cutoff}{'-refresh' * mechanism.refresh}"
 
 
 @pytest.mark.parametrize(
@@ -616,9 +551,36 @@ def test_every_transcript_has_its_integral(mechanism):
     answers, engine = (-0.5, 2.0, 0.25), getattr(mechanism, "runs_as", mechanism)
     distribution = mechanism.distribution(answers)
     assert sum(map(math.exp, distribution.log_probabilities)) == pytest.approx(1.0, abs=1e-12)
-    for transcript, log_probability in zip(distribution.rows, distribution.log_probabilities, strict=True):
-        exact = probability(engine, answers, transcript)
-        assert math.exp(log_probability) == pytest.approx(exact, rel=1e-10, abs=1e-25)
+    exact = [log_density(engine, answers, row) for row in distribution.rows]
+    assert distribution.log_probabilities == pytest.approx(exact, abs=1e-10)
+
+
+ROWS = list(itertools.product((NAN, -2.0, 0.4, 3.0), repeat=3))
+LAST = [NAN, -5000.0, -7.0, -1.0, 0.0, 0.75, 11.0]
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "answers", "rows"),
+    [
+        *(
+            (mechanism, ANSWERS, [row for row in ROWS if 3 - np.isnan(row).sum() <= mechanism.cutoff])
+            for kind in (compared, fresh)
+            for mechanism in (kind(1), kind(2), kind(3), kind(2, refresh=True))
+        ),
+        *(
+            (
+                m.NoisyThreshold(CLAIM, a, b, cutoff=1, release_value=True),
+                (*x, 0.5),
+                [(*[NAN] * len(x), u) for u in LAST],
+            )
+            for a, b in [(2.0, 2.0), (1.0, 3.0), (4.0, 0.5)]
+            for x in [(), (0.0,), (-1.0, 0.5, 0.5, 2.0), (1.0, 1.0), (-0.3, -2.0)]
+        ),
+    ],
+)
+def test_every_released_value_has_its_integral(mechanism, answers, rows):
+    exact = [log_density(mechanism, answers, row) for row in rows]
+    assert mechanism.distribution(answers).log_density(rows) == pytest.approx(exact, abs=1e-9)
 
 
 def test_rows_that_cannot_be_have_no_mass():
@@ -653,120 +615,12 @@ def test_scales_are_the_published_ones():
     assert m.SparseVector(0.5).claim == PureDP(0.5)
 
 
-# Sparse vectors that release values: their distributions against transcript distributions, other integrals and runs.
-
-
-ANSWERS = (0.3, 1.7, -0.4)
-CLAIM = PureDP(1.0)
-
-
-def compared(cutoff=1, refresh=False, threshold=0.25):
-    return m.NoisyThreshold(CLAIM, 2.0, 3.0, cutoff=cutoff, threshold=threshold, refresh=refresh, release_value=True)
-
-
-def fresh(cutoff=1, refresh=False):
-    return m.NoisyThreshold(
-        CLAIM, 2.0, 3.0, cutoff=cutoff, threshold=0.25, refresh=refresh, release_value=True, value_scale=1.5
-    )
-
-
-def named(mechanism):
-    """Return a test id without the address of the query."""
-    kind = "fresh" if mechanism.value_scale > 0 else "compared"
-    return f"{kind}-{mechanism.cutoff}{'-refresh' * mechanism.refresh}"
-
-
-def nodes(stops, reach):
-    """Integrate by Gauss-Legendre on pieces of at most 2 that break at these places, and `reach` beyond them."""
-    stops = sorted({*stops, min(stops) - reach, max(stops) + reach})
-    edges = np.unique(
-        np.concatenate([np.linspace(a, b, math.ceil((b - a) / 2) + 1) for a, b in itertools.pairwise(stops)])
-    )
-    t, w = np.polynomial.legendre.leggauss(16)
-    half = np.diff(edges) / 2
-    return ((edges[1:] + edges[:-1])[:, None] / 2 + half[:, None] * t).ravel(), (half[:, None] * w).ravel()
-
-
-@pytest.mark.parametrize(("a", "b"), [(2.0, 2.0), (1.0, 3.0), (4.0, 0.5)])
-@pytest.mark.parametrize("x", [(), (0.0,), (-1.0, 0.5, 0.5, 2.0), (1.0, 1.0), (-0.3, -2.0)], ids=len)
-def test_it_is_the_integral(a, b, x):
-    def integrand(z):
-        chances = [math.exp(-abs(z - i) / b) / 2 for i in x]
-        below = [p if z < i else 1 - p for p, i in zip(chances, x, strict=True)]
-        return math.exp(-abs(z) / a) / (2 * a) * math.prod(below)
-
-    mass = MassBelow.of(np.array(x), a, b)
-    points = [-7.0, -1.0, -0.2, 0.0, 0.75, 2.0, 11.0]
-    found = mass.log_up_to(np.array([*points, math.inf]))
-    for u, log_mass in zip([*points, 60.0 * a], found.tolist(), strict=True):
-        lowest, length = min(-2.0, u), 1 / (1 / a + len(x) / b)  # below `lowest`, one exponential of this length
-        tail = [lowest - length * reach for reach in (60, 25, 10, 4, 1)]
-        stops = [*tail, lowest, *(edge for edge in sorted({0.0, *x}) if lowest < edge < u), u]
-        pieces = [integrate.quad(integrand, *ends, epsabs=0.0)[0] for ends in itertools.pairwise(stops)]
-        assert log_mass == pytest.approx(math.log(math.fsum(pieces)), abs=1e-9)
-
-
-def test_far_below_it_is_one_exponential():
-    low, lower = MassBelow.of(np.array([0.0, 1.0]), 2.0, 4.0).log_up_to(np.array([-5000.0, -6000.0]))
-    assert low - lower == pytest.approx(1000.0)  # 1/2 + 2/4 per unit
-
-
-@pytest.mark.parametrize("mechanism", [compared(1), compared(3), fresh(1), compared(2, refresh=True)], ids=named)
-def test_one_value_integrates_to_its_transcript(mechanism):
-    """Integrated over all values, the densities give the transcript probabilities of independent code."""
-    distribution = mechanism.distribution(ANSWERS)
-    transcripts = transcript_distribution(
-        np.array(ANSWERS) - mechanism.threshold, 2.0, 3.0, mechanism.cutoff, refresh=mechanism.refresh
-    )
-    z, weight = nodes([*ANSWERS, 0.25], 120.0)
-    for above in range(3):
-        rows = np.full((len(z), 3), np.nan)
-        rows[:, above] = z
-        code = [0, 0, 0] if mechanism.cutoff > 1 else [0] * above + [1] + [-1] * (2 - above)
-        code[above] = ABOVE
-        exact = math.exp(transcripts.log_density([code])[0])
-        assert weight @ np.exp(distribution.log_density(rows)) == pytest.approx(exact, rel=1e-9)
-    if mechanism.cutoff <= 3:
-        silence = distribution.log_density(np.full((1, 3), np.nan))
-        assert silence == pytest.approx(transcripts.log_density([[0, 0, 0]]), abs=1e-10)
-
-
-@pytest.mark.parametrize("mechanism", [compared(2), compared(2, refresh=True), fresh(2)], ids=named)
-def test_two_values_integrate_to_their_transcript(mechanism):
-    distribution = mechanism.distribution(ANSWERS)
-    transcripts = transcript_distribution(np.array(ANSWERS) - 0.25, 2.0, 3.0, 2, refresh=mechanism.refresh)
-    z, weight = nodes([*ANSWERS, 0.25], 70.0)
-    # One triangle on each side of the diagonal, where the smaller of the two compared values changes.
-    t, w = np.polynomial.legendre.leggauss(60)
-    exact = math.exp(transcripts.log_density([[1, 0, 1]])[0])
-    total = 0.0
-    for side in (-1.0, 1.0):
-        for start, stop in itertools.pairwise([0.0, 2.5, 10.0, 30.0, 100.0]):
-            apart = side * ((start + stop) / 2 + (stop - start) / 2 * t)
-            first, second = np.broadcast_arrays(z[:, None], z[:, None] + apart)
-            rows = np.stack([first.ravel(), np.full(first.size, np.nan), second.ravel()], axis=1)
-            density = np.exp(distribution.log_density(rows)).reshape(first.shape)
-            total += weight @ density @ w * (stop - start) / 2
-    assert total == pytest.approx(exact, rel=2e-4)  # the second value's density has corners inside the pieces
-
-
-@pytest.mark.parametrize("below", [0, 1, 5])
-def test_a_small_value_after_some_below(below):
-    """For answers 0, Pr[all below, then a value ≤ 0] is a double integral of exponentials."""
-    z, weight = nodes([0.0], 80.0)
-    rows = np.full((len(z), below + 1), np.nan)
-    rows[:, -1] = z
-    distribution = m.NoisyThreshold(CLAIM, 2.0, 2.0, cutoff=1, release_value=True).distribution([0.0] * (below + 1))
-    exact = 1 / (4 * 2**below * (below + 1) * (below + 2))
-    assert weight[z < 0] @ np.exp(distribution.log_density(rows))[z < 0] == pytest.approx(exact, rel=1e-10)
-
-
 def follow(outputs, distribution, alarm=1e-8):
     """Whether the events "one value alone, and at most t" are as frequent as the integrals of the density say.
 
     The limits are exact binomial ones: true for runs of the distribution with probability at least 1 − alarm.
     """
-    z, weight = nodes([*ANSWERS, 0.25, -3.0, 4.0], 120.0)
+    z, weight = numbers(-120, 120, 1 / 100)
     is_within = []
     for above, limit in itertools.product(range(3), (-3.0, 0.25, 1.7, 4.0)):
         rows = np.full((len(z), 3), np.nan)

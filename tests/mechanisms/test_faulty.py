@@ -3,12 +3,14 @@
 import itertools
 import json
 import math
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
 
 import dpaudit.mechanisms as m
 from dpaudit.audit.claims.claim import ApproxDP, PureDP
+from dpaudit.experiments.catalogue.entries import entries
 from dpaudit.mechanisms import faulty
 from dpaudit.mechanisms.faulty.noise import gap_at_the_median, median
 
@@ -143,3 +145,18 @@ def test_coordinates_without_noise():
         outputs = faulty.LaplaceOfScale(2.0, PureDP(0.5), spared=spared).sample(answers, 100, rng())
         assert {j for j in range(3) if len(set(outputs[:, j])) == 1} == bare
         assert all(outputs[0, j] == answers[j] for j in bare)
+
+
+def test_the_query_may_be_any_function_of_the_dataset():
+    tried = set()
+    for fault in entries():
+        given = {each.name: getattr(fault.mechanism, each.name) for each in fields(fault.mechanism)}
+        queries = {name: query for name, query in given.items() if callable(query)}
+        if queries.keys() - {"statistic"} and type(fault.mechanism).__name__ in faulty.__all__:
+            wrapped = {name: lambda dataset, of=query: of(dataset["rows"]) for name, query in queries.items()}
+            found = replace(fault.mechanism, **wrapped).sample({"rows": fault.x}, 20, rng())
+            np.testing.assert_array_equal(found, fault.mechanism.sample(fault.x, 20, rng()))
+            tried.add(type(fault.mechanism))
+    assert len(tried) == 29
+    single, double = (faulty.MixedUniformsLaplace(size / 2, sensitivity=size) for size in (1.0, 2.0))
+    np.testing.assert_array_equal(double.sample(3.0, 20, rng()), single.sample(3.0, 20, rng()))

@@ -71,18 +71,9 @@ def test_every_output_of_independent_coins_has_its_probability():
 def test_subsets_are_those_of_the_definition(oracle):
     """A set with the value is e^ε times as likely as one without, whatever else is in it."""
     sets = np.array([bits for bits in itertools.product((0, 1), repeat=5) if sum(bits) == oracle.n_members])
-    tables = []
     for value in range(5):
         weights = np.exp(oracle.epsilon * sets[:, value])
-        tables.append(m.FiniteDistribution.from_log_weights(np.log(weights)))
-        assert oracle.distribution(value).log_density(sets) == pytest.approx(tables[-1].log_probabilities)
-    for delta in (0.0, 0.05):
-        assert m.exact_epsilon(oracle.distribution(0), oracle.distribution(3), delta) == pytest.approx(
-            m.exact_epsilon(*tables[::3], delta)
-        )
-    assert m.exact_delta(oracle.distribution(0), oracle.distribution(3), 0.2) == pytest.approx(
-        m.exact_delta(*tables[::3], 0.2)
-    )
+        assert oracle.distribution(value).log_density(sets) == pytest.approx(np.log(weights / weights.sum()))
     assert np.isneginf(oracle.distribution(0).log_density([[1, 1, 1, 1, 1], [0.5, 0.5, 0, 0, 0]])).all()
 
 
@@ -92,8 +83,8 @@ def test_default_sizes_are_the_published_ones():
 
 
 def test_thresholded_noise_loses_less_than_noisy_bits():
-    for epsilon in (0.5, 1.0, 4.0):
-        oracle, noisy = m.ThresholdedHistogram(epsilon, 4), m.HistogramMechanism(epsilon, 4, sensitivity=2)
+    for epsilon, threshold in ((0.5, None), (1.0, None), (4.0, None), (1.0, 0.9)):
+        oracle, noisy = m.ThresholdedHistogram(epsilon, 4, threshold), m.HistogramMechanism(epsilon, 4, sensitivity=2)
         found = m.exact_epsilon(oracle.distribution(0), oracle.distribution(3))
         assert (
             0.7 * epsilon
@@ -101,7 +92,8 @@ def test_thresholded_noise_loses_less_than_noisy_bits():
             < epsilon
             == pytest.approx(m.exact_epsilon(noisy.distribution([0]), noisy.distribution([3])))
         )
-        kept, added = (float(noisy.distribution([0]).marginals[place].sf(best_threshold(epsilon))) for place in (0, 1))
+        cut = threshold or best_threshold(epsilon)
+        kept, added = (float(noisy.distribution([0]).marginals[place].sf(cut)) for place in (0, 1))
         assert (oracle.runs_as.kept, oracle.runs_as.added) == pytest.approx((kept, added))
         assert 0.5 < best_threshold(epsilon) < 1.0
 

@@ -25,6 +25,7 @@ ONE_UP = [1.0] + [-1.0] * 49
 AGES = [3.0, 18.0, 20.0, 64.0, 65.0, 99.0]
 ROWS = [0, 1, 1, 2]
 COUNTS = [m.GeometricMechanism(epsilon, query=len) for epsilon in (0.1, 0.5, 0.2)]
+RESPONSES = m.RandomisedResponse(1.0), lambda output: m.RandomisedResponse(0.3 if output == 0 else 0.7, k=3)
 BY_AGE = m.ParallelComposition(COUNTS, m.IntervalOf((18, 65)))
 EXPONENTIAL, MISSING_TWO = (m.ExponentialMechanism(1.0, monotone=is_wrong) for is_wrong in (False, True))
 FAR = [40.0, 0.0], [39.0, 1.0]
@@ -71,6 +72,7 @@ RIGHT = [
     ),
     *((m.HistogramMechanism(0.8, k=4, sensitivity=2, noise=n), ROWS, [0, 1, 1, 3], 0.8) for n in NOISES_OF_COUNTS),
     (m.SequentialComposition([m.LaplaceMechanism(0.5, query=len), COUNTS[0]]), "ab", "abc", 0.6),
+    (m.AdaptiveComposition(*RESPONSES, then_claim=PureDP(0.7)), 0, 1, 1.7),
     *((BY_AGE, AGES, [*AGES, age], loss) for age, loss in [(5.0, 0.1), (40.0, 0.5), (80.0, 0.2)]),
     (BY_AGE, [*AGES, 20.0], [*AGES, 30.0], 0.0),
     *((folded(0.2, n), 0, 1, n * 0.2) for n in (1, 2, 7, 1000)),

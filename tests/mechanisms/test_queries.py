@@ -58,10 +58,12 @@ def three_numbers(rows):
     return [max(rows, default=0) - min(rows, default=0), len(rows) ** 2, float(np.prod(rows))]
 
 
-def by_all_pairs(query, domain, max_rows, adjacency, order):
+def by_all_pairs(query, domain, max_rows, adjacency, order, min_rows=0):
     """Slow and obvious: every pair of datasets, by the adjacency's own distance."""
     datasets = [
-        list(rows) for size in range(max_rows + 1) for rows in itertools.combinations_with_replacement(domain, size)
+        list(rows)
+        for size in range(min_rows, max_rows + 1)
+        for rows in itertools.combinations_with_replacement(domain, size)
     ]
     pairs = [(x, y) for x, y in itertools.combinations(datasets, 2) if adjacency.distance(x, y) == 1]
     return max(np.linalg.norm(np.subtract(query(x), query(y)), order) for x, y in pairs)
@@ -69,17 +71,17 @@ def by_all_pairs(query, domain, max_rows, adjacency, order):
 
 @pytest.mark.parametrize("adjacency", [AddRemove(), Replace()], ids=str)
 @pytest.mark.parametrize(("norm", "order"), [("l1", 1), ("l2", 2), ("linf", math.inf)])
-def test_sensitivity_is_the_maximum_over_all_pairs(adjacency, norm, order):
+@pytest.mark.parametrize("min_rows", [0, 2])
+def test_sensitivity_is_the_maximum_over_all_pairs(adjacency, norm, order, min_rows):
     domain = [-1.0, 0.5, 2.0]
-    found = m.query_sensitivity(three_numbers, domain, 4, adjacency, norm=norm)
-    assert found == pytest.approx(by_all_pairs(three_numbers, domain, 4, adjacency, order), rel=1e-14)
+    found = m.query_sensitivity(three_numbers, domain, 4, adjacency, norm=norm, min_rows=min_rows)
+    assert found == pytest.approx(by_all_pairs(three_numbers, domain, 4, adjacency, order, min_rows), rel=1e-14)
     candidates = [1, 2, 5]
-    found = m.query_sensitivity(m.EachCandidate(nearness, candidates), [0, 1, 3], 3, adjacency, norm="linf")
+    found = m.utility_sensitivity(nearness, candidates, [0, 1, 3], 3, adjacency)
     expected = by_all_pairs(lambda x: [nearness(x, c) for c in candidates], [0, 1, 3], 3, adjacency, math.inf)
     assert found == expected == 3
     for prices in ([1, 2, 3], [2.5], [0.5, 4.0]):
-        revenues = m.EachCandidate(revenue, prices)
-        assert m.query_sensitivity(revenues, [0, 1, 2, 3, 4], 3, adjacency, norm="linf") == max(prices)
+        assert m.utility_sensitivity(revenue, prices, [0, 1, 2, 3, 4], 3, adjacency) == max(prices)
 
 
 def test_every_pair_of_neighbours_is_tried_and_no_other():
@@ -92,6 +94,7 @@ def test_every_pair_of_neighbours_is_tried_and_no_other():
 
         assert m.query_sensitivity(is_hidden, "ab", 3, AddRemove()) == 1
         assert m.query_sensitivity(is_hidden, "ab", 3, Replace()) == (len(hidden) > 0)
+        assert m.query_sensitivity(is_hidden, "ab", 5, AddRemove(), min_rows=len(hidden) + 1) == 0
 
 
 # Queries whose answers move by more than their stated sensitivity.

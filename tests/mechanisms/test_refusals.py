@@ -106,6 +106,7 @@ OUT_OF_RANGE = [
     (m.RandomisedResponse, {"epsilon": 1}, {"k": [1, 2.5]}),
     (m.RandomisedResponseFold, {"epsilon_each": 1, "n": 3}, {"epsilon_each": [0], "n": [0, 2.5]}),
     (m.UnaryEncoding, {"epsilon": 1.0, "k": 3}, {"epsilon": [0.0, 30.0], "k": [1]}),
+    (m.ThresholdedHistogram, {"epsilon": 1.0, "k": 3}, {"threshold": [NAN]}),
     (m.LocalHashing, {"epsilon": 1.0, "k": 3}, {"g": [1]}),
     (m.SubsetSelection, {"epsilon": 1.0, "k": 3}, {"size": [3]}),
     (m.GroupPrivacy, {"epsilon": 1.0}, {"epsilon": [-1.0], "form": ["neither"]}),
@@ -119,7 +120,8 @@ OUT_OF_RANGE = [
     (make_moments, {"epsilon": 1.0}, {"delta": [-0.1], "partitions": [0], "per_partition": [1.5]}),
     (make_moments, {"epsilon": 1.0}, {"epsilon": [0], "noise_share": [0.0]}),
     (make_tree, {"epsilon": 1.0}, {"height": [0], "branching": [1]}),
-    (aggregates.ApproximateBounds, {"epsilon": 1.0}, {"contributions": [0], "noise_share": [1.5]}),
+    (aggregates.ApproximateBounds, {"epsilon": 1.0}, {"contributions": [0], "bins": [0], "noise_share": [1.5]}),
+    (aggregates.ApproximateBounds, {"epsilon": 1.0}, {"base": [1.0], "scale": [0.0]}),
     (training, {}, {"noise_multiplier": [0], "steps": [0], "clip": [-1.0]}),
     (PoissonBatches, {"rate": 1.0}, {"rate": [0.0, 1.1]}),
     (claim_of_full_batches, {}, {"neighbours": ["both"], "delta": [0]}),
@@ -166,6 +168,7 @@ REFUSED = {
         (lambda: aggregates.noisy_moments(3, 0.0, 1.0, epsilon=1.0), "3"),
         (lambda: aggregates.noisy_moments(1, 1.0, 1.0, epsilon=1.0), "1.0"),
         (lambda: training(initial=(1.0, 2.0)), "initial has 2 weights, but the model has 1"),
+        (lambda: with_canaries(PoissonBatches(0.5), probability=1), "probability=1"),
         *(
             (lambda sampling=sampling: dp_sgd_claim(sampling, 1.0, 3, neighbours="add_or_remove_one"), "no bound")
             for sampling in (ShuffledBatches(2, 6), FixedSizeBatches(2, 6), BatchesInOrder(2, 6))
@@ -216,6 +219,7 @@ REFUSED = {
             lambda: m.ExponentialMechanism(1e200, 1e-200).distribution([0.0, 1.0]),
             "in scales of 0; bring the scores closer",
         ),
+        (lambda: m.ExponentialMechanism(1).loss_parts([0, 1], [0, 1, 2]), "x has 2 candidates and y 3"),
         (lambda: m.ReportNoisyMax(1).distribution([0.0, 1e9]), "too far to integrate their distribution"),
         *(
             (lambda bids=bids: m.PostedPriceAuction(1, (1.0, 2.0)).distribution(bids), "is not a list of bids")
@@ -263,10 +267,7 @@ REFUSED = {
                 (lambda rows: sum(rows) / len(rows) if rows else NAN, "answered nan on a dataset of length 0"),
             ]
         ),
-        (
-            lambda: m.query_sensitivity(m.EachCandidate(lambda x, c: [1], "ab"), range(3), 2, AddRemove(), norm="linf"),
-            "candidate 0 is [1]",
-        ),
+        (lambda: m.utility_sensitivity(lambda x, c: [1, 2], "ab", range(3), 2, AddRemove()), "candidate 0 is [1, 2]"),
     ],
     MechanismError: [
         (lambda: sample(m.SequentialComposition((Words(), m.LaplaceMechanism(5.0))), 0.0), "outputs are of type <U1")
@@ -336,7 +337,8 @@ REFUSED = {
         (lambda: m.query_sensitivity(len, range(100), 10, AddRemove()), "make 426,342,151,127,100 pairs of neighbours"),
         (lambda: m.query_sensitivity(len, [], 3, AddRemove()), "datasets of 0 to 3 rows make 0 pairs"),
         (lambda: m.query_sensitivity(len, [1], 3, Replace()), "a domain of one row leaves nothing"),
-        (lambda: m.query_sensitivity(len, [1], 2.5, AddRemove()), "max_rows=2.5 is not a size of datasets"),
+        (lambda: m.query_sensitivity(len, [1], 2.5, AddRemove()), "max_rows=2.5 and min_rows=0 are not a range"),
+        (lambda: m.query_sensitivity(len, [1], 2, AddRemove(), min_rows=3), "max_rows=2 and min_rows=3 are not"),
         (lambda: m.query_sensitivity(len, [1], 2, Local()), "cannot be enumerated"),
         (lambda: m.query_sensitivity(len, [1], 2, AddRemove(), norm="l3"), "norm='l3'"),
     ],

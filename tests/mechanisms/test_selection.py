@@ -36,6 +36,20 @@ def test_only_differences_of_scores_count():
     assert m.ExponentialMechanism(1.0, utilities=nearness).distribution([5, 6, 1]) == RIGHT.distribution([-2.0, 0.0])
 
 
+@pytest.mark.parametrize("monotone", [False, True])
+def test_each_half_of_the_loss_is_within_half_of_epsilon(monotone):
+    """The proof of Theorem 3.10 in numbers: the candidate's term and the normaliser's add up to the loss."""
+    rng = np.random.default_rng(0)
+    y = rng.normal(0, 10, 5)
+    x, half = y + rng.uniform(0 if monotone else -2, 2, 5), 0.6 if monotone else 0.3
+    mechanism = m.ExponentialMechanism(0.6, 2.0, monotone=monotone)
+    own, normaliser = mechanism.loss_parts(x, y)
+    assert max(np.abs(own).max(), abs(normaliser)) <= half
+    assert not monotone or normaliser <= 0 <= own.min()
+    losses = np.subtract(mechanism.distribution(x).log_probabilities, mechanism.distribution(y).log_probabilities)
+    np.testing.assert_allclose(own + normaliser, losses, atol=1e-13)
+
+
 UTILITIES = [[3.0], [0.0, 0.0], [0.0, 1.0, 2.5, 2.5, -1.0], [0.0, 40.0, 39.0], list(np.linspace(0, 9, 6))]
 
 

@@ -7,8 +7,9 @@ from html import unescape
 from dpaudit import ApproxDP, GaussianDP, PrivacyProfile, PureDP, RenyiDP, TradeOffCurve, ZeroConcentratedDP
 from dpaudit.audit.events.events import Intervals, Sketch
 from dpaudit.audit.inference.event_test import Counts
-from dpaudit.audit.results.audit_result import FixedSizeResult, Pair, SequentialResult
+from dpaudit.audit.results.audit_result import FixedSizeResult, SequentialResult
 from dpaudit.audit.results.bin_result import BinCounts
+from dpaudit.audit.results.claim_pair_and_alpha import Pair
 from dpaudit.audit.results.statement_result import Point, Series, StatementResult
 from dpaudit.claims import NFoldComposition, ProbabilityPreservation
 from dpaudit.reports.pages.html_page import templates

@@ -24,8 +24,9 @@ from dpaudit.audit.portfolio.floating_point_leaks import FloatingPointLeak
 from dpaudit.audit.records.baseline_comparison import Comparison
 from dpaudit.audit.records.json_codec import to_json
 from dpaudit.audit.records.suite import Accepted, Entry, Recount, Suite, Topic
-from dpaudit.audit.results.audit_result import AuditResult, FixedSizeResult, InterimAnalysis, Pair, SequentialResult
+from dpaudit.audit.results.audit_result import AuditResult, FixedSizeResult, InterimAnalysis, SequentialResult
 from dpaudit.audit.results.bin_result import BinCounts
+from dpaudit.audit.results.claim_pair_and_alpha import Pair
 from dpaudit.audit.results.statement_result import Point, Series, StatementResult
 from dpaudit.audit.sampling.object_identity import Provenance
 from dpaudit.reports import html, junit, markdown, table

@@ -122,7 +122,8 @@ def test_guesses_of_one_answer(say, probability):
     assert result.is_refuted
     assert (result.guesses.answer, result.guesses.probability) == (say, probability)
     assert result.bound <= result.max_attainable_bound
-    assert result.min_detectable_excess is None, "a refutation needs none"
+    assert callable(vars(result)["min_detectable_excess"]), "a refutation needs none, so it is computed when it is read"
+    assert 0.0 < result.min_detectable_excess < 5.0
     prior = check_canaries(even_scores(included, 0.0), included, claim=PureDP(0.5), probability=probability, guess=say)
     assert not prior.is_refuted
     assert 0.0 < prior.min_detectable_excess < 5.0

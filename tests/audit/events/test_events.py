@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpaudit.audit.events.events import Apart, Intervals, Outcomes, Scored, counts_in_cells, with_names
+from dpaudit.audit.events.events import Intervals, Outcomes, Scored, counts_in_cells, with_names
 from dpaudit.audit.events.features import Coordinates, Parities, Standardised
 from dpaudit.audit.events.leaves import KeyedValues, learn_leaves
 from dpaudit.audit.events.outputs import Raised, as_outputs
@@ -184,7 +184,6 @@ EVENTS = [
     (Scored(Column(LEAVES, LEAVES.names.index("output[0]")), Intervals(((0.0, 0.0),))), TWO, "count is 'a'"),
     (Scored(Column(KeyedValues((((0,), "a", (1,)),)), 0), HALF), TWO, "(mean where count = 'a') ≥ 1.5"),
     (Scored(Column(TextColumns((TextColumn((0,), "length"),)), 0), HALF), TWO, "length of count ≥ 1.5"),
-    (Apart(Scored(Coordinate(1, 2), HALF), Outcomes(((1, 2),))), TWO, "mean ≥ 1.5, but not (count, mean) = (1, 2)"),
 ]  # fmt: skip
 
 

@@ -25,7 +25,7 @@ from dpaudit import ApproxDP, GaussianDP, PureDP, RenyiDP, Rows, Values, check, 
 from dpaudit.audit.exact import chain, fingerprint, frames
 from dpaudit.domains import Answers, Within
 from dpaudit.errors import DatasetError, InconclusiveError, Interrupted, MechanismError, OptionError
-from dpaudit.exact import Budget, ExactVerdict, distribution
+from dpaudit.exact import Budget, ExactDistribution, ExactVerdict, distribution
 from dpaudit.mechanisms import RandomisedResponse, UnaryEncoding, exact_epsilon
 from dpaudit.reports.pages.html_page import html
 from dpaudit.results import Result
@@ -427,7 +427,9 @@ def test_an_interrupt_ends_the_exploration_and_has_both_ends():
         audit(geometric, 0, 1, claim=ApproxDP(0.1, 0.49), progress=interrupt)
     result = stopped.value.result
     assert result.on_x.ended_by == result.on_y.ended_by == "it was interrupted"
-    assert 0 < result.on_x.remainder < 1 == result.on_y.remainder
+    assert 0 < result.on_x.remainder < 1
+    assert result.on_y == ExactDistribution.unknown("it was interrupted")
+    assert (result.on_y.remainder, result.on_y.headline) == (1.0, "0 outputs, remainder 1")
     with pytest.raises(Interrupted):
         distribution(geometric, 0, progress=interrupt)
 

@@ -20,7 +20,6 @@ from scipy.special import gammaln
 from dpaudit import PureDP, Verdict, check, check_equivalence, check_noise, check_outputs
 from dpaudit.audit.errors import OptionError
 from dpaudit.audit.events.outputs import as_outputs, packed
-from dpaudit.audit.health import run_independence
 from dpaudit.audit.health.findings import OF_RUNS, HealthCheck, checks_to_ignore
 from dpaudit.audit.health.run_independence import (
     Spread,
@@ -563,9 +562,8 @@ def test_common_numbers_prove_nothing_where_both_sides_show_an_order_of_their_ow
         assert SHARED not in {finding.check for finding in findings}
 
 
-def test_false_alarms_of_couplings(monkeypatch):
+def test_false_alarms_of_couplings():
     """The exact distribution at every lag and alpha .2, over several distributions; it fails with probability 1e-7."""
-    monkeypatch.setattr(run_independence, "_SUSPICIOUS", 0.0)
     rng, alarms = np.random.default_rng(8), 0
     draws = [rng.random, lambda n: rng.random(n) < 0.1, lambda n: rng.geometric(0.5, n), lambda n: rng.random((n, 2))]
     for i in range(400):
@@ -574,8 +572,7 @@ def test_false_alarms_of_couplings(monkeypatch):
     assert alarms <= stats.binom.isf(1e-7, 400, 0.2)
 
 
-def test_false_alarms_of_changes(monkeypatch):
-    monkeypatch.setattr(run_independence, "_SUSPICIOUS", 0.0)
+def test_false_alarms_of_changes():
     rng = np.random.default_rng(9)
     alarms = sum(len(change("x", [rng.random(300) < 0.3 * (1 + i % 3)], 0.2)) for i in range(1_000))
     assert alarms <= stats.binom.isf(1e-7, 1_000, 0.2)

@@ -11,23 +11,18 @@ from scipy.stats import binom, multinomial
 
 from dpaudit.audit.errors import OptionError
 from dpaudit.audit.inference import ratio_intervals as simultaneous
-from dpaudit.audit.inference.ratio_intervals import lower_limits, maximum_interval, ratio_intervals
+from dpaudit.audit.inference.ratio_intervals import maximum_interval, ratio_intervals, ratio_lower
 
 SIZES = [(28, 28), (5, 30), (30, 5), (1, 20)]
 ENDS = np.geomspace(1e-9, 0.02, 12)
 GRID = np.concatenate([ENDS, np.linspace(0.03, 0.97, 30), 1 - ENDS[::-1], [1.0]])
 
 
-def ratio_lower(x, n: int, y, m: int, alpha: float) -> np.ndarray:
-    """Return the lower limits, each at level alpha."""
-    return lower_limits(np.atleast_1d(x).astype(float), n, np.atleast_1d(y).astype(float), m, alpha)
-
-
 @cache
 def every_limit(n: int, m: int, alpha: float) -> np.ndarray:
     """Return the lower limits of all pairs of counts, shape (n + 1, m + 1)."""
     x, y = np.divmod(np.arange((n + 1) * (m + 1)), m + 1)
-    return ratio_lower(x, n, y, m, alpha).reshape(n + 1, m + 1)
+    return ratio_lower(x, n, y, m, alpha=alpha).reshape(n + 1, m + 1)
 
 
 def chance(wrong: np.ndarray, p: np.ndarray, q: np.ndarray) -> float:
@@ -88,7 +83,7 @@ def slow_lower(count_x: int, n: int, count_y: int, m: int, alpha: float) -> floa
 def test_against_a_dense_grid(count_x, n, count_y, m, alpha):
     slow = slow_lower(count_x, n, count_y, m, alpha)
     gap = math.log(count_x / n * m / count_y) - slow
-    assert slow - 0.06 * gap <= ratio_lower(count_x, n, count_y, m, alpha)[0] <= slow + 0.02 * gap
+    assert slow - 0.06 * gap <= ratio_lower([count_x], n, [count_y], m, alpha=alpha)[0] <= slow + 0.02 * gap
 
 
 @pytest.mark.parametrize("runs", [10**7, 10**10])
@@ -97,7 +92,7 @@ def test_gap_is_near_the_asymptotic_one(runs, counts, most):
     alpha = 5e-4
     for other in (counts, counts // 2, 3 * counts):
         sd = math.sqrt((1 - counts / runs) / counts + (1 - other / runs) / other)
-        gap = math.log(counts / other) - ratio_lower(counts, runs, other, runs, alpha)[0]
+        gap = math.log(counts / other) - ratio_lower([counts], runs, [other], runs, alpha=alpha)[0]
         assert 0.95 < gap / (-ndtri(alpha) * sd) < most
 
 
@@ -162,14 +157,14 @@ def test_the_maximum_is_held_with_probability_one_less_alpha(direction, alpha):
 
 def test_ends_are_the_limits_that_the_proof_names():
     x, y = np.array([400, 350, 250]), np.array([200, 350, 450])
-    one_sided = [ratio_lower(x, 1000, y, 1000, a) for a in (0.05 / 6, 0.05 / 12)]
-    others = [ratio_lower(y, 1000, x, 1000, a) for a in (0.025, 0.05 / 6, 0.05 / 12)]
+    one_sided = [ratio_lower(x, 1000, y, 1000, alpha=a) for a in (0.05 / 6, 0.05 / 12)]
+    others = [ratio_lower(y, 1000, x, 1000, alpha=a) for a in (0.025, 0.05 / 6, 0.05 / 12)]
     intervals = ratio_intervals(x, 1000, y, 1000, alpha=0.05)
     np.testing.assert_array_equal(intervals.lower, one_sided[0])
     np.testing.assert_array_equal(intervals.upper, -others[1])
     for direction, lower, upper in [
         ("x", one_sided[0].max(), (-others[0]).max()),
-        ("y", others[1].max(), (-ratio_lower(x, 1000, y, 1000, 0.025)).max()),
+        ("y", others[1].max(), (-ratio_lower(x, 1000, y, 1000, alpha=0.025)).max()),
         ("both", max(one_sided[1].max(), others[2].max()), None),
     ]:
         found = maximum_interval(x, 1000, y, 1000, alpha=0.05, direction=direction)
@@ -192,7 +187,7 @@ def test_impossible_counts_and_options_are_refused():
         ([1, 2], 5, [1], 5), ([], 5, [], 5), ([6], 5, [1], 5), ([1], 5, [-1], 5), ([1.5], 5, [1], 5),
         ([math.nan], 5, [1], 5), ([0], 0, [1], 5), ([1], 5, [1], math.inf),
     ):  # fmt: skip
-        for function in (ratio_intervals, maximum_interval):
+        for function in (ratio_intervals, maximum_interval, ratio_lower):
             with pytest.raises(OptionError):
                 function(*counts, alpha=0.05)
     with pytest.raises(OptionError, match="direction='z'"):

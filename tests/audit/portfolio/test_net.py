@@ -16,7 +16,7 @@ from dpaudit.audit.portfolio.columns import cuts_of
 from dpaudit.audit.portfolio.net import Net, _Places
 from dpaudit.audit.procedures.audit import longest_pilot
 from dpaudit.audit.procedures.check_outputs import RecordedAudit
-from dpaudit.audit.results.audit_result import Pair, Settings
+from dpaudit.audit.results.claim_pair_and_alpha import Pair, Settings
 
 WORDS = ("a", None, 1.5, ("a", 2.0), ("b", 3.0), True, ValueError)
 

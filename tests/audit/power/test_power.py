@@ -178,7 +178,7 @@ def test_many_counts_on_the_curve_have_a_pvalue_near_alpha(claim, q, alpha):
 def test_a_region_has_its_probability(n, m):
     """1 for all counts, 0 for none, and a binomial tail, which grows with p, for some counts on x."""
     claim = PureDP(1.0)
-    boundary = RegionProbabilities.of(claim, claim, n, m, 0.3, 0.6)
+    boundary = RegionProbabilities.of(claim, n, m, 0.3, 0.6)
     always, never, some = (np.full(len(boundary.y), each) for each in (0.0, n + 1.0, math.floor(0.6 * n)))
     found = boundary.at(np.stack([always, never, some]))
     assert found[0] == pytest.approx(1.0, abs=1e-6)

@@ -62,6 +62,12 @@ def test_an_audit_that_misses_its_request_by_a_factor_of_two_states_it():
     assert result.min_detectable_excess > 1.0
 
 
+@pytest.mark.parametrize("detect", [1e-4, 1e-6])
+def test_an_excess_that_takes_too_many_runs_is_refused_by_its_own_number(detect):
+    with pytest.raises(OptionError, match=f"^detect={detect:g} takes more than 10,000,000,000 runs; .*set runs=.$"):
+        check(lambda d, size, rng: rng.random(size) < (0.3 if d is X else 0.2), X, Y, claim=PureDP(1.0), detect=detect)
+
+
 @pytest.mark.parametrize(("runs", "detect"), [(5_000, 0.001), (40, None)])
 def test_too_few_runs_are_inconclusive(runs, detect):
     claim = PureDP(1.0) if detect else PureDP(5.0)

@@ -15,7 +15,7 @@ from dpaudit.audit.datasets.adjacency import Local
 from dpaudit.audit.datasets.domains import Answers
 from dpaudit.audit.errors import AdjacencyError, ClaimError, OptionError, UnknownOptionError
 from dpaudit.audit.options import NAMED, OTHERS, Options
-from dpaudit.audit.results.stated import pair_of, stated
+from dpaudit.audit.results.claim_pair_and_alpha import pair_of, stated
 from dpaudit.audit.sampling.sampler import as_sampler
 from dpaudit.audit.settings import explained
 from dpaudit.mechanisms import LaplaceMechanism

@@ -24,6 +24,7 @@ from dpaudit.audit.power.joint_test_power import (
     power_of_test,
     runs_needed,
 )
+from dpaudit.audit.procedures import audit
 from dpaudit.audit.procedures.detectable_excess import (
     UNKNOWN,
     Learned,
@@ -149,6 +150,22 @@ def test_the_stated_excess_of_an_approximate_claim_is_found():
     assert "Gaussian noise)" in str(stated)
     broken = GaussianMechanism(1.0 + stated.min_detectable_excess, 1e-3)
     assert any(check(broken, 1.0, 0.0, seed=s, **options).is_refuted for s in range(5))  # none: probability 3e-7
+
+
+def test_a_refutation_says_for_what_its_excess_is_stated(monkeypatch):
+    def second_byte(x, rng):
+        return bytes([int(rng.integers(4)), x if rng.random() < 0.7 else 1 - x])
+
+    result = check(second_byte, 1, 0, claim=PureDP(0.5), runs=4_000, seed=3, jobs=1)
+    assert result.is_refuted
+    assert result.excess_basis == "chosen", "the runs refute by another event than the pilot chose"
+    assert result.detectable_in_words.endswith("(95% power, an event as frequent as the pilot's)")
+
+    monkeypatch.setattr(audit, "detectable_by_divergence", lambda *sizes, **errors: 1e-3)
+    options = {"runs": 20_000, "seed": 3, "floating_point": "ignore", "jobs": 1}
+    result = check(GaussianMechanism(1.0, 1e-3), 1.0, 0.0, claim=RenyiDP(2.0, 1e-2), **options)
+    assert result.is_refuted
+    assert (result.excess_basis, result.min_detectable_excess) == ("gaussian", 1e-3), "of noise, the bins show most"
 
 
 def test_wealth_moved_to_another_direction_is_fair():

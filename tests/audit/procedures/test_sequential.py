@@ -85,7 +85,7 @@ def leak(dataset, size, rng):
 
 def keep(monkeypatch, runs):
     """Has an audit keep the outputs of so many runs; it only counts the others."""
-    monkeypatch.setattr(sequential, "_KEPT", runs)
+    monkeypatch.setattr(sequential, "KEPT", runs)
     monkeypatch.setattr(sequential, "_KEPT_NUMBERS", runs)
 
 

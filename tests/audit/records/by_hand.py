@@ -9,8 +9,9 @@ from dpaudit import ApproxDP, PureDP
 from dpaudit.audit.events.events import Intervals
 from dpaudit.audit.guesses.canary_guesses import CanaryGuesses, CanaryTest
 from dpaudit.audit.inference.event_test import Counts
-from dpaudit.audit.results.audit_result import AuditResult, FixedSizeResult, InterimAnalysis, Pair, SequentialResult
+from dpaudit.audit.results.audit_result import AuditResult, FixedSizeResult, InterimAnalysis, SequentialResult
 from dpaudit.audit.results.canary_result import CanaryResult, ScoreSketch
+from dpaudit.audit.results.claim_pair_and_alpha import Pair
 from dpaudit.audit.results.statement_result import Point, StatementResult
 
 AUDIT = FixedSizeResult(

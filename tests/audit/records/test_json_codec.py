@@ -25,7 +25,7 @@ import dpaudit as dp
 from dpaudit import PureDP, Rows, Verdict, check_equivalence, check_sensitivity, replay
 from dpaudit.audit.errors import RecordError
 from dpaudit.audit.events import features, leaves, scores, text_columns
-from dpaudit.audit.events.events import Apart, Intervals, Outcomes, Scored, Sketch
+from dpaudit.audit.events.events import Intervals, Outcomes, Scored, Sketch
 from dpaudit.audit.events.named_parts import Dictionary
 from dpaudit.audit.events.outputs import Raised
 from dpaudit.audit.events.plain_outputs import Foreign
@@ -178,10 +178,9 @@ TEXTS_ONLY = [COLOUR.RED, b"bytes", Fraction(1, 3), frozenset({1})]
 EVENTS = [
     *(Scored(score, HALF_LINE) for score in SCORES), *(Outcomes((each, 1), others=True) for each in STORED),
     Intervals(((-INF, math.nextafter(2.0, 0)),)), Intervals((), others=True), Outcomes(()), Outcomes(tuple(STORED)),
-    Apart(Intervals(((0.1, 0.2),)), Outcomes((0.1,))),
 ]  # fmt: skip
 OPPOSITE = OtherDirection(
-    event=Apart(Outcomes((1,)), HALF_LINE),
+    event=Outcomes((1,)),
     counts=Counts(count_x=2, runs_x=10, count_y=1, runs_y=10),
     guesses=Guesses(correct=4, incorrect=2, runs=18),
 )
@@ -192,7 +191,7 @@ RESULTS = [
     },
     {"floating_point_leak": BITS, "floating_point": "ignore", "detect": 0.5},
     {"sketch": Sketch((), (0.1, INF), (1, 2, 3), (0, 0, 2**60))},
-    {"opposite": OPPOSITE, "event": Apart(HALF_LINE, Outcomes((1,)))},
+    {"opposite": OPPOSITE, "event": HALF_LINE},
     {"divergence": DivergenceTest(order=1.5, way="both ways", bins=9, alpha=0.04, pvalue=1.0, bound=0.0, estimate=0.4)},
     {"detect": None, "seed": 0, "versions": (("numpy", "2.0"),), "is_reproducible": False},
     {"bound": INF, "pvalue": 0.0, "seed": 2**53 + 1, "findings": (Finding(HealthCheck.NONSTATIONARY, "“odd” ε"),)},
@@ -277,9 +276,8 @@ PLACES = [("suite", *path) for path in paths(BODY["suite"]) if path[-1] not in (
 
 
 @pytest.mark.parametrize(("first", "value"), list(enumerate([KeyError, None, 1.5, [[0.5]], OPAQUE])), ids=repr)
-def test_what_the_schema_refuses_is_not_read_either(first, value, monkeypatch):
+def test_what_the_schema_refuses_is_not_read_either(first, value):
     """Wherever a value is put: the schema is no stricter than the reader, but for how numbers are spelt."""
-    monkeypatch.setattr(json_codec, "hints_of", functools.cache(json_codec.hints_of))
     n_read, refused = 0, []
     for path in PLACES[first::5]:
         body = changed(path, value)
@@ -455,15 +453,37 @@ def test_replays_comparisons_and_sensitivities_are_kept_beside_audits(tmp_path):
     ("at", "value", "said"),
     [
         (["kind"], "[x](http://evil)", "use exact or replay or equivalence or sensitivity or batches or step or "),
-        (["verdict"], "FOO", "use EXCESS or BOUNDED or UNDETERMINED."), (["verdict"], [], "has the wrong type"),
+        (["verdict"], "FOO", "use EXCESS or BOUNDED or UNDETERMINED."), (["verdict"], [], "() is not of type str"),
         (["verdict"], "REFUTED", "use EXCESS or BOUNDED or UNDETERMINED."), (["lines"], [], "use at least one sent"),
-        (["lines"], [1], "has the wrong type"), (["alpha"], 7, "use 0 <= alpha < 1."), (["seed"], -3, "number >= 0."),
+        (["lines"], [1], "1 is not of type str"), (["lines"], "a", "'a' is not an array"),
+        (["alpha"], 7, "use 0 <= alpha < 1."), (["seed"], -3, "number >= 0."),
         (["replay", "n_calls"], -5, "use a seed >= 0 and no more rows than calls."),
     ],
 )  # fmt: skip
-def test_an_impossible_check_of_a_file_is_refused_by_name(at, value, said):
-    with pytest.raises(RecordError, match=rf"{at[-1]}=.*{re.escape(said)}"):
+def test_an_impossible_check_of_a_file_is_refused_by_name_and_place(at, value, said):
+    with pytest.raises(RecordError, match=rf"{re.escape(said)}.* @ \$\.suite\.checks\[0\]") as caught:
         from_json(json.dumps(changed(("suite", "checks", 0, *at), value)))
+    assert at[-1] in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "said"),
+    [
+        (("entries",), [3] * 1_000, "3 is not of type Entry @ $.suite.entries[0]"),
+        (("entries",), [BODY["suite"]["entries"][0] | {"name": 3}] * 1_000, "of type str @ $.suite.entries[0].name"),
+        (("entries", 0, "result", "versions"), [["numpy"]], "of 2 parts @ $.suite.entries[0].result.versions[0]"),
+        (("entries", 0, "result", "seed"), True, "True is not of type int @ $.suite.entries[0].result.seed"),
+        (
+            ("entries", 0, "result", "bound"),
+            {"int": str(2**1000)},
+            "is not of type float @ $.suite.entries[0].result.bound",
+        ),
+    ],
+)
+def test_the_first_wrong_part_is_named_with_its_place(place, value, said):
+    """Only the first of an array: an error for each of them would take two kilobytes."""
+    with pytest.raises(RecordError, match=rf"^the results contain .{{,130}}{re.escape(said)}; run the audit again\.$"):
+        from_json(json.dumps(changed(("suite", *place), value)))
 
 
 def test_the_word_of_a_verdict_follows_from_its_kind_whatever_the_file_says():

@@ -17,6 +17,7 @@ from dpaudit.audit.records.baseline_comparison import compare
 from dpaudit.audit.records.json_codec import from_json, to_json
 from dpaudit.audit.records.json_schema import json_schema
 from dpaudit.audit.records.suite import COLUMNS, Accepted, Entry, Suite, rows
+from dpaudit.audit.results.result import Result
 
 from .by_hand import AUDIT as RESULT
 from .by_hand import CANARIES as REFUTED
@@ -55,6 +56,13 @@ def test_the_row_of_an_audit():
         "pilot_runs": 49, "seed": 7, "is_reproducible": True, "notes": "one; two", "accepted": str(ACCEPTED),
         "seconds": 1.5, "versions": "dpaudit 0.1.0, numpy 2.0.0",
     }  # fmt: skip
+
+
+def test_a_row_asks_no_result_for_what_it_lacks(monkeypatch):
+    """The error would look for the name that was meant, which takes longer than the row."""
+    monkeypatch.setattr(Result, "__getattr__", lambda self, name: pytest.fail(f"{name} of a {type(self).__name__}"))
+    assert len(rows(SUITE)) == 2
+    assert row_of(REFUTED)["canaries"] == 1_000
 
 
 def test_the_row_of_a_statement_is_about_its_worst_number():

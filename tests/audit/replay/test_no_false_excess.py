@@ -86,6 +86,9 @@ FLAT, STEEP = [0.5, 0.5], [0.9, 0.1]
         (median, [3.0, 3.5, 4.0], [3.0, 9.0, 4.0], 1.0),
         (median, [3.0, 3.0, 4.0], [3.0, 5.0, 4.0], 1.0),
         (lambda rows, rng: (rng.laplace(100.0 * len(rows), 1.0), rng.laplace(len(rows), 1.0))[1], [1, 2], [1], 1.0),
+        # another number is released instead with probability 0.5, 0.025: epsilon is 1, 1.943
+        (lambda rows, rng: rng.laplace([rows[0], 2.0])[int(rng.laplace() < 0.0)], [3.0], [1.0], 1.1),
+        (lambda rows, rng: rng.laplace([rows[0], 2.0])[int(rng.laplace() > 3.0)], [3.0], [1.0], 1.95),
         # answers that a draw may flip
         (lambda rows, rng: 1 - rows[0] if rng.integers(10) == 3 else rows[0], [1], [0], math.log(9.0)),
         (lambda rows, rng: 1 - rows[0] if rng.integers(0, 2, size=20).sum() > 11 else rows[0], [1], [0], 1.0891),

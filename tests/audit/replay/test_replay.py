@@ -133,6 +133,7 @@ def test_two_calls_add_up():
     result = run(twice, claim=1.5)
     assert kinds(result) == [FindingKind.SUM_ABOVE_CLAIM]
     assert result.loss.worst == 2.0
+    assert result.loss.realised == pytest.approx(sum(call.realised_loss for call in result.calls))
 
 
 def test_a_result_as_plain_values():
@@ -208,6 +209,7 @@ def test_noise_added_outside_of_its_primitive():
     assert "the number that it is added to moved by 0.666667 (in units of the noise as drawn)" in str(result)
     assert result.calls[0].is_inferred
     assert result.calls[0].worst_loss == pytest.approx(2.0 / 1.5)
+    assert result.output_moved == pytest.approx(2.0)
     value = result.calls[0].value
     assert result.calls[0].realised_loss == pytest.approx((abs(value + 2.0 / 3.0) - abs(value)) / 0.5)
     assert run(one, claim=1.34).verdict is BOUNDED
@@ -222,6 +224,7 @@ def test_noise_added_outside_of_its_primitive():
     assert result.loss.worst == pytest.approx(1.0)
     many = run(lambda rows, rng: [len(rows) + rng.laplace(scale=99.0) for _ in range(65)])
     assert "more than 64 numbers are drawn" in str(many)
+    assert run(lambda rows, rng: [len(rows) / 65 + noise for noise in rng.laplace(size=65)]).verdict is BOUNDED
     assert "given nothing that depends on data" in many.table()
 
     def scaled(rows, rng):
@@ -346,6 +349,11 @@ def test_options():
     noisy = lambda rows, rng: {"mean": rng.laplace(len(rows)), "other": object()}  # noqa: E731
     assert "cannot be compared" in str(run(noisy))
     assert run(noisy, output="mean").verdict is BOUNDED
+    assert run(noisy).output_moved is None
+    assert run(lambda rows: np.random.laplace(len(rows)), primitives=["random"]).unrecorded  # noqa: NPY002
+    assert run(lambda rows, rng: rng.laplace(len(rows)), primitives=[]).verdict is BOUNDED
+    with pytest.raises(OptionError, match="did you mean 'numpy'"):
+        run(noisy, primitives="nunpy")
     with pytest.raises(AdjacencyError, match="distance 2"):
         run(noisy, [1.0, 2.0, 3.0], [1.0], adjacency=AddRemove())
     seeds = {run(lambda rows, rng: rng.laplace(len(rows)), seed=seed).calls[0].value for seed in (0, 0, 1, None)}

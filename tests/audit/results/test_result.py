@@ -1,9 +1,11 @@
 """What every result does: it is no truth value, it raises, and it becomes an interval, a dict, a card or a figure."""
 
+import copy
 import dataclasses
 import html
 import json
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -84,6 +86,20 @@ def test_a_result_has_what_repeats_it(results):
                 dataclasses.replace(found, **changes)
 
 
+def test_a_refutation_computes_its_detectable_excess_when_it_is_read(tmp_path):
+    result = dp.check(halved, 0, 1, claim=1.0, seed=1, **FEW)
+    assert str(result).startswith("REFUTED")
+    assert callable(vars(result)["min_detectable_excess"]), "neither verdict nor text needs it"
+    assert pickle.loads(pickle.dumps(result)) == result
+    assert 0.0 < result.min_detectable_excess == result.to_dict()["min_detectable_excess"] < 1.0
+    assert result.excess_basis in ("event", "chosen")
+    dp.save(result, tmp_path / "one.json")
+    assert dp.load(tmp_path / "one.json").entries[0].result == result
+    for wrong in ("much", True, math.nan, 0.0):
+        with pytest.raises(OptionError, match=f"min_detectable_excess={wrong!r}"):
+            dataclasses.replace(result, min_detectable_excess=wrong)
+
+
 def test_confidence_intervals(results):
     refuted = results["refuted"]
     assert refuted.confidence_interval() == (refuted.bound, math.inf)
@@ -111,6 +127,9 @@ def test_a_dict_says_the_verdict_in_plain_values(results):
 
 def test_checks_without_a_sample_of_outputs_say_what_was_claimed_and_found(tmp_path):
     exact = dp.check(lambda x, rng: int(rng.random() < (0.75 if x else 0.25)), 0, 1, claim=1.0, exact=True)
+    again = dp.check(lambda x, rng: int(rng.random() < (0.75 if x else 0.25)), 0, 1, claim=1.0, exact=True)
+    assert hash(again.on_x) == hash(exact.on_x)
+    assert again.on_x == exact.on_x
     replayed = dp.replay(lambda x, rng: x + rng.laplace(scale=0.5), 0, 1, claim=1.0)
     bounded = dp.check_sensitivity(sum, dp.Rows([0, 1]), adjacency="add-remove", bound=0.5)
     accounted = check_accountant(lambda case: 1.0, cases=[Case([(Laplace(0.5), 1)], delta=0.0, adjacency="replace")])
@@ -122,6 +141,8 @@ def test_checks_without_a_sample_of_outputs_say_what_was_claimed_and_found(tmp_p
     ):
         assert repr(result) == f"<{type(result).__name__} {result.subject}: {text}>"
         assert result.confidence_interval() == pytest.approx(limits)
+        assert str(pickle.loads(pickle.dumps(result))) == str(copy.deepcopy(result)) == str(result)
+        assert dict(result.versions).keys() >= {"dpaudit", "numpy"}
         found = result.to_dict()
         assert (found["verdict"], found["claim"]) == (result.verdict.value, result.claimed)
         assert json.loads(json.dumps(found)).keys() == found.keys()

@@ -17,7 +17,8 @@ from dpaudit.audit.datasets.adjacency import NAMED
 from dpaudit.audit.events.events import Intervals
 from dpaudit.audit.inference.event_test import Counts
 from dpaudit.audit.inference.guess_test import Guesses
-from dpaudit.audit.results.audit_result import FixedSizeResult, OtherDirection, Pair, SequentialResult
+from dpaudit.audit.results.audit_result import FixedSizeResult, OtherDirection, SequentialResult
+from dpaudit.audit.results.claim_pair_and_alpha import Pair
 from dpaudit.audit.results.verdict import bound_beside_claim, largest_excess
 from dpaudit.audit.sampling.object_identity import Provenance
 from dpaudit.claims import NFoldComposition, ProbabilityPreservation

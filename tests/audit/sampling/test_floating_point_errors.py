@@ -19,7 +19,12 @@ def block(dataset, size, rng):
 
 
 @pytest.mark.parametrize(
-    "kind", [{"sequential": True, "claim": dpaudit.RenyiDP(4.0, 1.0)}, {"bins": 8, "claim": dpaudit.GaussianDP(1.0)}]
+    "kind",
+    [
+        {"sequential": True, "claim": dpaudit.RenyiDP(4.0, 1.0)},
+        {"bins": 8, "claim": dpaudit.GaussianDP(1.0)},
+        {"claim": PureDP(0.1)},  # refuted, so that the comparison is the first to read the detectable excess
+    ],
 )
 def test_an_audit_is_the_same(kind):
     options = SETTINGS | {"runs": 200} | kind
@@ -28,7 +33,14 @@ def test_an_audit_is_the_same(kind):
         guarded = dpaudit.check(block, 0.0, 1.0, **options)
         assert np.geterr()["under"] == "raise"
         assert f"{guarded}\n{guarded!r}" == f"{plain}\n{plain!r}"
-    assert guarded == plain
+        assert guarded == plain
+
+
+def test_an_exact_audit_says_the_same():
+    result = dpaudit.check(lambda x, rng: x + int(rng.integers(4)), 0, 1, claim=1.0, exact=True)
+    with np.errstate(all="raise"):
+        shown = f"{result}\n{result!r}\n{result.to_dict()}"
+    assert shown.startswith("REFUTED")
 
 
 def underflows(dataset, rng):

@@ -19,7 +19,7 @@ from dpaudit.audit.events.events import Intervals
 from dpaudit.audit.health.findings import HealthCheck
 from dpaudit.audit.portfolio.choice import Choice
 from dpaudit.audit.procedures.fixed_size import EarlierDraws, FixedSizeAudit
-from dpaudit.audit.results.audit_result import Pair, Settings
+from dpaudit.audit.results.claim_pair_and_alpha import Pair, Settings
 from dpaudit.audit.sampling.block_plan import Plan
 from dpaudit.audit.sampling.draw import plan_blocks
 from dpaudit.audit.sampling.pilot_and_batch_sizes import pilot_runs

@@ -1,7 +1,6 @@
 """Replays rank pairs in a few runs each; the audit of fresh runs says what holds."""
 
 import os
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,7 +12,7 @@ from dpaudit.audit.replay.recorded_run import Runner
 from dpaudit.audit.replay.replay_findings import visible_loss
 from dpaudit.audit.sampling.sampler import as_sampler
 from dpaudit.audit.search.candidates import Candidate
-from dpaudit.audit.search.successive_halving import PairScore, Trial, _pattern_for, _survivors
+from dpaudit.audit.search.successive_halving import PairScore, Trial, _survivors
 
 FEW = {"claim": 1.0, "adjacency": "add-remove", "runs": 2_000, "search_runs": 2_000, "jobs": 1}
 
@@ -133,17 +132,3 @@ def test_a_pair_that_surely_breaks_the_claim_is_audited():
     assert _survivors([a_trial(5, 3.0, 1.5, 0.0), surest, less], 1, 1.0) == [less], "two standard errors suffice"
     promising = a_trial(6, 1.8, 0.6, 2.1)
     assert _survivors([promising, sure], 1, 1.0) == [sure], "a replay does not outweigh what the runs show"
-
-
-def test_a_pattern_is_preferred_unless_it_is_worse_or_less_certain():
-    leader = a_trial(0, 1.03, 0.016, 0.0)
-
-    def is_preferred(score, deviation, parameter):
-        pattern = a_trial(1, score, deviation, 0.0)
-        pattern.candidate = replace(pattern.candidate, is_pattern=True)
-        return _pattern_for(leader, [leader, pattern], parameter) is pattern
-
-    assert is_preferred(1.02, 0.016, 1.0)
-    assert not any(is_preferred(*pair, 1.0) for pair in ((1.08, 0.4), (0.985, 0.004), (0.97, 0.016)))
-    assert is_preferred(1.08, 0.4, 0.0), "both exceed a smaller claim surely"
-    assert not is_preferred(0.9, 0.2, 0.0), "a tenth less is worse, however uncertain"

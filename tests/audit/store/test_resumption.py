@@ -69,7 +69,7 @@ def kept_blocks(folder):
 
 @pytest.mark.parametrize(("mechanism", "most_kept"), [(fresh, 200_000), (one_fresh, 150)])
 def test_a_batch_that_was_cut_goes_on_where_it_was(tmp_path, drawn, monkeypatch, mechanism, most_kept):
-    monkeypatch.setattr(sequential, "_KEPT", most_kept)
+    monkeypatch.setattr(sequential, "KEPT", most_kept)
     monkeypatch.setattr(sequential, "_KEPT_NUMBERS", most_kept)
     before, blocks = (), set()
     for seconds in SESSIONS:

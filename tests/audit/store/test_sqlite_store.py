@@ -252,6 +252,12 @@ def test_a_damaged_store_is_an_error_and_nothing_else(tmp_path, statement, said)
         audited(store=tmp_path)
 
 
+def test_the_place_of_a_wrong_part_of_an_output_is_named():
+    content = json.dumps({"objects": [{"type": "Foreign"}]}).encode() + b"\n"
+    with pytest.raises(StoreError, match=r"it is damaged \(KeyError: 'value' @ \$\.value\); delete the store\."):
+        unpacked(checksum(content, "") + content, "it")
+
+
 @pytest.mark.parametrize("kind", ["O", "f8,f8", "i1,import os", ">f8", 3])
 def test_a_kind_of_array_is_a_name_and_nothing_else(kind):
     """Numpy parses such names, some as Python; all but plain numbers count as damage even if the checksum is right."""

@@ -46,6 +46,7 @@ from dpaudit.mechanisms.training.models import (
 )
 from dpaudit.mechanisms.training.observers import LastLoss, LastProjection, LastWeights, LogLikelihoodRatio, NoisySums
 from dpaudit.mechanisms.training.train import (
+    BallsInBins,
     BatchesInOrder,
     FixedSizeBatches,
     FullBatch,
@@ -194,7 +195,7 @@ def test_sizes_of_batches(sampling, sizes):
     assert all(mask.shape == (50, 6) for mask in masks)
 
 
-@pytest.mark.parametrize("sampling", [ShuffledBatches(2, 6), BatchesInOrder(2, 6)], ids=str)
+@pytest.mark.parametrize("sampling", [ShuffledBatches(2, 6), BatchesInOrder(2, 6), BallsInBins(3)], ids=str)
 def test_each_record_is_in_one_batch_of_an_epoch(sampling):
     masks = np.array(list(sampling.batches(200, 6, 6, np.random.default_rng(0))), dtype=int)
     assert (masks[:3].sum(axis=0) == 1).all()
@@ -206,7 +207,7 @@ def test_each_record_is_in_one_batch_of_an_epoch(sampling):
     ("sampling", "rate"),
     [
         (PoissonBatches(0.3), 0.3), (FixedSizeBatches(2, 6), 1 / 3), (ShuffledBatches(2, 6), 1 / 3),
-        (ShuffledBatches(4, 6, drop_last=True), 2 / 3),
+        (BallsInBins(3), 1 / 3), (ShuffledBatches(4, 6, drop_last=True), 2 / 3),
     ],
     ids=str,
 )  # fmt: skip
@@ -274,6 +275,7 @@ def test_poisson_claims_are_those_of_the_accountant(neighbours):
         (ShuffledBatches(2, 6), 12, "replace_special", 2 / 2),
         (ShuffledBatches(2, 6), 10, "replace_one", 2.0),
         (BatchesInOrder(4, 6), 8, "replace_special", 2 / 2),
+        (BallsInBins(3), 3, "add_or_remove_one", 1 / 2),
     ],
 )
 def test_one_gaussian_mechanism_for_each_use_of_a_record(sampling, steps, neighbours, mu):
@@ -340,6 +342,7 @@ def mixture_cdf(n, rate, scale):
         ({}, 0.0, stats.norm(0.0, 4.0).cdf),
         ({"sampling": PoissonBatches(0.3), "steps": 1, "noise_multiplier": 1.0}, -3.0, mixture_cdf(1, 0.3, 1.0)),
         ({"sampling": PoissonBatches(0.3), "steps": 3, "noise_multiplier": 1.0}, -3.0, mixture_cdf(3, 0.3, 3**0.5)),
+        ({"sampling": BallsInBins(3), "steps": 3}, -3.0, stats.norm(1.0, 2.0 * math.sqrt(3)).cdf),
     ],
 )
 def test_the_last_iterate_has_the_distribution_that_the_claim_assumes(changes, record, cdf):
@@ -396,6 +399,8 @@ def test_a_seed_fixes_everything():
     assert not np.array_equal(first.scores, third.scores)
     assert first.claim == with_records().claim
     assert first.scores.shape == first.included.shape == (50,)
+    untrained = canary_run(with_records(learning_rate=1e-9), ROWS, DiracCanaries(50, 0.5))
+    assert untrained.mean_loss == pytest.approx(math.log(2.0), abs=1e-6)
 
 
 @pytest.mark.parametrize("canaries", [DiracCanaries(M, 0.5), DiracCanaries(M, 9.0, spread=3)], ids=str)
@@ -408,12 +413,14 @@ def test_scores_are_the_worst_case_one_for_each_canary(canaries):
     assert stats.kstest(run.scores[run.included], without).pvalue < ALARM
 
 
-def test_coins_are_fair():
+@pytest.mark.parametrize("probability", [0.5, 0.2])
+def test_coins_have_the_probability(probability):
     """And batches of an epoch hold each included canary once, as their sums show where the noise is small."""
     given = {"model": FixedGradients(), "neighbours": "replace_special", "noise_multiplier": 0.01, "steps": 20}
     bare = with_records(sampling=ShuffledBatches(100, 1000), **given)
-    run = canary_run(bare, NOTHING, DiracCanaries(1000, 0.5))
-    limits = stats.binom(1000, 0.5)
+    run = canary_run(bare, NOTHING, DiracCanaries(1000, 0.5), probability=probability)
+    assert (run.probability, run.seed, run.mean_loss) == (probability, 0, 0.0)
+    limits = stats.binom(1000, probability)
     assert limits.ppf(ALARM / 2) <= run.included.sum() <= limits.isf(ALARM / 2)
     assert np.abs(run.scores - 2.0 * run.included).max() < 0.5
 
@@ -451,7 +458,7 @@ def test_the_entry_of_a_mistake_is_complete(name):
     assert fault.wrong.adjacency == fault.right.adjacency
     assert len(str(fault.wrong)) <= 72
     assert fault.source.endswith(".")
-    known = replace(fault, pair_epsilon=lambda: 9.0)
+    known = replace(fault, loss_on_pair=lambda: 9.0)
     assert known.true_epsilon == (math.inf if fault.is_unbounded else 9.0)
     copy = pickle.loads(pickle.dumps(fault.wrong))
     assert copy == fault.wrong
@@ -465,7 +472,7 @@ QUICK = ("clipped-microbatches", "divided-by-the-size-of-the-data", "batches-in-
     "name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.evidence) for name in FAULTS]
 )
 def test_the_loss_of_a_mistake_exceeds_what_it_claims(name):
-    assert FAULTS[name].pair_epsilon() > FAULTS[name].claimed_epsilon + 1
+    assert FAULTS[name].pair_epsilon > FAULTS[name].claimed_epsilon + 1
 
 
 @pytest.mark.evidence
@@ -474,7 +481,7 @@ def test_repeated_runs_refute_a_mistake_below_its_loss(name):
     fault = FAULTS[name]
     result = check(fault.wrong, fault.x, fault.y, runs=fault.runs, alpha=MISSED, jobs=1)
     assert result.is_refuted
-    assert fault.loss_is != "exact" or result.bound <= fault.pair_epsilon()
+    assert fault.loss_is != "exact" or result.bound <= fault.pair_epsilon
 
 
 @pytest.mark.parametrize("name", ONE_RUN)

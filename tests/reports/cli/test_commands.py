@@ -11,11 +11,12 @@ import typer
 from dpaudit.audit.canaries.plan_canaries import METHODS
 from dpaudit.audit.errors import OptionError
 from dpaudit.audit.health.findings import HealthCheck
+from dpaudit.audit.replay.registered import registered_names
 from dpaudit.experiments.library_suites import command, library_names
 from dpaudit.experiments.suite import run_suite
 from dpaudit.reports.cli import audit_commands, report_commands
 from dpaudit.reports.cli.commands import COMMANDS, command_line
-from dpaudit.reports.cli.shared_options import CANARY_METHODS, HEALTH_CHECKS, whole_number
+from dpaudit.reports.cli.shared_options import CANARY_METHODS, HEALTH_CHECKS, PRIMITIVES, whole_number
 
 
 def test_the_list_of_commands_shows_their_first_sentences():
@@ -44,6 +45,7 @@ def test_known_names_are_those_of_the_suite():
     """After a change of the suite, change the names that are completed."""
     assert [check.value for check in HealthCheck] == list(HEALTH_CHECKS)
     assert CANARY_METHODS == METHODS
+    assert set(registered_names()) == set(PRIMITIVES)
     assert set(command.LIBRARIES) == set(library_names.LIBRARIES)
 
 
@@ -63,6 +65,7 @@ COMPLETED = {
     "dpaudit re": ["replay", "report"],
     "dpaudit bench de": ["detection"],
     "dpaudit audit --adjacency re": ["replace"],
+    "dpaudit replay --primitives n": ["numpy"],
     "dpaudit audit --epsi": ["--epsilon"],
     "dpaudit suite open": ["opendp"],
 }

@@ -33,6 +33,7 @@ def test_the_exit_status_is_that_of_the_verdict(replayed):
     ("options", "message"),
     [
         (["--x", "[1]"], "OptionError: a replay needs a pair of datasets; name it with --x and --y."),
+        ([*PAIR, "--primitives", "nump"], "did you mean 'numpy'?"),
         (["--x", "[1, 1]", "--y", "[0]", "--adjacency", "replace"], "AdjacencyError: "),
         ([*PAIR, "--seed", "-1"], "OptionError: --seed -1"),
     ],

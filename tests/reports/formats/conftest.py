@@ -10,7 +10,7 @@ from dpaudit.audit.health.findings import Finding, HealthCheck
 from dpaudit.audit.inference.event_test import Counts
 from dpaudit.audit.portfolio.floating_point_leaks import FloatingPointLeak
 from dpaudit.audit.records.suite import Accepted, Entry, ReplayRow, ReplayTable, Suite
-from dpaudit.audit.results.audit_result import Pair
+from dpaudit.audit.results.claim_pair_and_alpha import Pair
 from dpaudit.audit.results.statement_result import Point
 from dpaudit.audit.sampling.object_identity import Provenance
 

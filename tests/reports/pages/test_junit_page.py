@@ -16,7 +16,8 @@ from dpaudit.audit.events.events import Outcomes
 from dpaudit.audit.health.findings import Finding, HealthCheck
 from dpaudit.audit.inference.event_test import Counts
 from dpaudit.audit.records.suite import Accepted, Entry, Suite
-from dpaudit.audit.results.audit_result import AuditResult, Pair, SequentialResult
+from dpaudit.audit.results.audit_result import AuditResult, SequentialResult
+from dpaudit.audit.results.claim_pair_and_alpha import Pair
 from dpaudit.audit.results.statement_result import Point, StatementResult
 from dpaudit.audit.sampling.object_identity import Provenance
 from dpaudit.reports.pages.junit import junit

@@ -14,7 +14,7 @@ from dpaudit import PureDP, Verdict, check
 from dpaudit.audit.events.events import Outcomes, Sketch
 from dpaudit.audit.health.findings import Finding, HealthCheck
 from dpaudit.audit.records.suite import Entry, Suite, side_check
-from dpaudit.audit.results.audit_result import Pair
+from dpaudit.audit.results.claim_pair_and_alpha import Pair
 from dpaudit.reports import html, lines, markdown, table
 from dpaudit.reports.pages.markdown_page import escaped
 from dpaudit.reports.plain_text import attack_lines, attack_table, found, number, printed_lines, visible
