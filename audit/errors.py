@@ -12,7 +12,7 @@ from typing import Any
 from .printing import shorten
 
 # A message that quotes a value of a megabyte keeps the name of the value at one end, rule and remedy at the other.
-_LONGEST, _END = 4000, 300
+_LONGEST, _BEGINNING, _END = 4000, 120, 300
 
 
 class AuditError(Exception):
@@ -42,7 +42,7 @@ class AuditError(Exception):
 
     def __init__(self, message: str, **facts: Any) -> None:
         message = message if isinstance(message, str) else shorten(message)
-        super().__init__(message if len(message) <= _LONGEST else f"{message[:_END]} … {message[-_END:]}")
+        super().__init__(message if len(message) <= _LONGEST else f"{message[:_BEGINNING]} … {message[-_END:]}")
         self.facts = facts
 
     def __reduce__(self) -> tuple[Callable[..., AuditError], tuple[Any, ...]]:

@@ -747,28 +747,28 @@ _ELSEWHERE: Final = {
 }
 
 
-def as_adjacency(value: Any) -> Adjacency:
-    """Return the relation: an instance, or a name of `NAMED`; else the `OptionError` says what to write."""
+def as_adjacency(value: Any, option: str = "adjacency") -> Adjacency:
+    """Return the relation: an instance, or a name of `NAMED`; else the error of the option says what to write."""
     if isinstance(value, Adjacency):
         return value
     if isinstance(value, str) and value in NAMED:
         return NAMED[value]
     if isinstance(value, type) and issubclass(value, Adjacency):
         instance = _ELSEWHERE.get(value.__name__.lower(), f"{value.__name__}()")
-        raise OptionError(f"adjacency={value.__name__} is a class; write adjacency={instance}.", adjacency=value)
+        raise OptionError(f"{option}={value.__name__} is a class; write {option}={instance}.", **{option: value})
     if not isinstance(value, str):
         raise OptionError(
-            f"adjacency={shorten(value)} is not an adjacency relation; use an instance such as AddRemove() or "
+            f"{option}={shorten(value)} is not an adjacency relation; use an instance such as AddRemove() or "
             'Replace(), or a name such as "add-remove".',
-            adjacency=value,
+            **{option: value},
         )
     if (example := _ELSEWHERE.get(re.sub("[^a-z0-9]", "", value.lower()))) is not None:
         raise OptionError(
-            f"adjacency={shorten(value)} is not used in dpaudit; write adjacency={example}.", adjacency=value
+            f"{option}={shorten(value)} is not used in dpaudit; write {option}={example}.", **{option: value}
         )
     meant = did_you_mean(value[:80], NAMED, otherwise=".")
     raise OptionError(
-        f"adjacency={shorten(value)} is unknown; use one of {', '.join(NAMED)}, or an instance such as "
+        f"{option}={shorten(value)} is unknown; use one of {', '.join(NAMED)}, or an instance such as "
         f'UserLevel("user"){meant}',
-        adjacency=value,
+        **{option: value},
     )

@@ -121,7 +121,8 @@ class NoiseDistribution(ABC):
         reach = -float(ndtri(min(alpha / (2 * _RADEMACHER), 0.5)))
         if n <= reach**2:
             return middle, -math.inf, math.inf
-        radius = reach * float(noise.std()) / math.sqrt(n - reach**2)
+        with np.errstate(over="ignore"):  # then the interval is infinite
+            radius = reach * float(noise.std()) / math.sqrt(n - reach**2)
         return middle, middle - radius, middle + radius
 
 

@@ -16,7 +16,7 @@ from types import UnionType
 from typing import Any, NoReturn, Union, cast, get_args, get_origin
 
 import numpy as np
-from cattrs import Converter, IterableValidationError, IterableValidationNote, transform_error
+from cattrs import Converter, ForbiddenExtraKeysError, IterableValidationError, IterableValidationNote, transform_error
 from cattrs.gen import make_dict_structure_fn
 
 from ..claims.claim import ApproxDP, Claim, GaussianDP, GroupClaim, PureDP
@@ -85,6 +85,7 @@ TYPES: dict[str, type[Any]] = {
         Suite, Raised, Dictionary, Foreign, Opaque,
     )
 }  # fmt: skip
+_DERIVED = frozenset({"type", "summary"})  # names in objects that are not fields
 ENUMS: dict[str, type[enum.Enum]] = {"Verdict": Verdict, "HealthCheck": HealthCheck, "Mark": Mark}
 
 
@@ -394,7 +395,8 @@ def read_data(value: Any) -> Any:
     if type(value) is list:
         return tuple(value if _PLAIN.issuperset(map(type, value)) else map(read_data, value))
     if "type" in value:
-        return _reader(value["type"])(value, None)
+        fields = {name: part for name, part in value.items() if name not in _DERIVED}
+        return _reader(value["type"])(fields, None)
     if "enum" in value:
         return ENUMS[value["enum"]](value["value"])
     if "int" in value:
@@ -407,14 +409,20 @@ def read_data(value: Any) -> Any:
 def faults(error: Exception, place: str) -> str:
     """Describe an error of `read_data`; those of fields by their paths, which begin with `place`."""
     if isinstance(error, ExceptionGroup):
-        return "; ".join(transform_error(error, place, lambda each, _: described(each)))
+        return "; ".join(transform_error(error, place, lambda each, _: _fault(each)))
+    return described(error)
+
+
+def _fault(error: BaseException) -> str:
+    if isinstance(error, ForbiddenExtraKeysError):
+        return f"{error.cl.__name__} has no field {' or '.join(sorted(error.extra_fields))}"
     return described(error)
 
 
 @functools.cache
 def _reader(name: str) -> Callable[[Any, Any], Any]:
-    """The function that makes a dataclass of an object with its tag, each field by its declared type."""
-    return make_dict_structure_fn(TYPES[name], _CONVERTER)
+    """The function that makes a dataclass of an object, each field by its declared type, and refuses other names."""
+    return make_dict_structure_fn(TYPES[name], _CONVERTER, _cattrs_forbid_extra_keys=True)
 
 
 def _declared(value: Any, hint: Any) -> Any:

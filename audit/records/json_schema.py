@@ -1,7 +1,8 @@
 """JSON Schema of results files, derived from the dataclasses of `records`.
 
-As in reading a file, fields with a default may be missing and unknown fields may be present. Summaries are required,
-although the reader ignores them. The reader checks conditions beyond a schema, such as counts not exceeding runs.
+As in reading a file, fields with a default may be missing, and a name that is not a field is refused: a misspelt one
+would silently leave its field at the default. Summaries are required, although the reader ignores them. The reader
+checks conditions beyond a schema, such as counts not exceeding runs.
 """
 
 from __future__ import annotations
@@ -134,6 +135,7 @@ def _dataclass(kind: type[Any]) -> Schema:
         "type": "object",
         "required": ["type", *required],
         "properties": {"type": {"const": kind.__name__}, **{name: _typed(hints[name]) for name in fields}},
+        "additionalProperties": False,
     }
 
 

@@ -493,7 +493,8 @@ def check_sensitivity(
     REFUTED: the l1 sensitivity is at least 2, stated 1; x = [-1.0], y = [1.0]
     """
     seed, domain = checked_seed(seed), as_domain(domain)
-    relation, outputs = (None if each is None else as_adjacency(each) for each in (adjacency, output_adjacency))
+    relation = None if adjacency is None else as_adjacency(adjacency)
+    outputs = None if output_adjacency is None else as_adjacency(output_adjacency, "output_adjacency")
     relation = relation_in(domain, relation)
     if isinstance(outputs, Local):
         raise OptionError(

@@ -148,11 +148,14 @@ def check_step(
         told = f'adjacency={adjacency!r} is not one of batches; use "add-remove", "replace" or "zero-out".'
         raise OptionError(told, adjacency=adjacency)
     ignored = names_in(ignore)
-    if unknown := [name for name in ignored if name not in ROWS]:
+    if unknown := [name for name in ignored if not isinstance(name, str) or name not in ROWS]:
         told = f"ignore={shorten(unknown[0])} is not a row of check_step; use one of {', '.join(ROWS)}."
         raise OptionError(told, name=unknown[0])
     if "isolation" in ignored:  # in another order, other examples are clipped together
         ignored = (*ignored, "order")
+    tensors = names_in(derived)
+    if wrong := [each for each in tensors if not isinstance(each, str)]:
+        raise OptionError(f"derived={shorten(wrong[0])} is not a name; use names of tensors.", derived=wrong[0])
     container = Container(batch)
     more = None if examples is None else Container(examples, "examples").batch
     if more is not None and more.form != container.batch.form:
@@ -165,7 +168,7 @@ def check_step(
         adjacency=relation,
         bound=sensitivity,
         makes_up=made_up,
-        derived=names_in(derived),
+        derived=tensors,
         tolerance=tolerance,
         alpha=alpha,
         ignored=ignored,

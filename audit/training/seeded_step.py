@@ -126,7 +126,10 @@ class Container:
     """The user's batch: its containers, and the library, type and shape of its arrays."""
 
     def __init__(self, tree: Any, name: str = "batch") -> None:
-        self._tree, leaves = tree, list(_leaves_of(tree))
+        try:
+            self._tree, leaves = tree, list(_leaves_of(tree))
+        except RecursionError:
+            raise DatasetError(f"{name} is nested too deeply; pass an array, or a container of arrays.") from None
         self.library = next((found for leaf in leaves if (found := library_of(leaf)) != "numpy"), "numpy")
         self._originals = leaves
         devices = {str(leaf.device) for leaf in leaves if self.library == "torch" and hasattr(leaf, "device")}

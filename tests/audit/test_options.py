@@ -43,7 +43,7 @@ MISTAKES: dict[str, Any] = {
 LONGEST = 500  # characters of a message
 SECONDS = 10  # for one call
 FREE = {"mechanism", "old", "new", "x", "y", "xs", "ys", "dataset", "query", "domain", "results", "table", "message",
-        "sampler"}  # fmt: skip
+        "sampler", "step"}  # fmt: skip
 """Parameters that take objects of the caller's, whose errors name what is wrong with the object."""
 
 

@@ -336,17 +336,24 @@ def test_deep_nesting_is_refused(opening, depth):
 
 
 @pytest.mark.parametrize("start", ["[", '{"type": "Opaque", "text": "", "a": '])
-def test_the_data_of_an_entry_nest_59_deep_also_where_they_are_ignored(start):
+def test_the_data_of_an_entry_nest_59_deep_also_where_no_field_has_them(start):
     for depth in (58, 59):
         value = json.loads(start * depth + "1" + ("]" if start == "[" else "}") * depth)
         for key in ("name", "unknown"):
-            try:
+            with pytest.raises(RecordError) as caught:
                 from_json(json.dumps(changed((*ENTRY_AT, key), value)))
-                message = ""
-            except RecordError as error:
-                message = str(error)
-            assert ("nested more than 62" in message) is (depth == 59)
-            assert bool(message) is (depth == 59 or key == "name")
+            assert ("nested more than 62" in str(caught.value)) is (depth == 59)
+
+
+@pytest.mark.parametrize(
+    ("at", "name"), [(RESULT_AT, "findings"), (RESULT_AT, "floating_point_leak"), (("suite",), "checks")]
+)
+def test_a_misspelt_name_is_refused_as_it_would_leave_out_what_changes_the_verdict(at, name):
+    body = copy.deepcopy(BODY)
+    place = functools.reduce(operator.getitem, at, body)
+    place[name[:-1]] = place.pop(name)
+    with pytest.raises(RecordError, match=rf"has no field {name[:-1]} @ "):
+        from_json(json.dumps(body))
 
 
 SCALARS = st.one_of(st.none(), st.booleans(), st.integers(-1, 3), st.just(10**400), st.floats(), st.text(max_size=3))
@@ -486,10 +493,11 @@ def test_the_first_wrong_part_is_named_with_its_place(place, value, said):
         from_json(json.dumps(changed(("suite", *place), value)))
 
 
-def test_the_word_of_a_verdict_follows_from_its_kind_whatever_the_file_says():
+def test_the_word_of_a_verdict_follows_from_its_kind_and_is_not_in_a_file():
     body = body_of(SUITE)
-    body["suite"]["checks"][0] |= {"word": "bounded"}
     assert from_json(json.dumps(body)).checks[0].word == "excess"
+    body["suite"]["checks"][0] |= {"word": "bounded"}
+    assert not is_read(json.dumps(body))
     assert {one.name: one.value for one in ReplayVerdict} == {
         name: dataclasses.replace(SUITE.checks[0], verdict=name).word for name in ("EXCESS", "BOUNDED", "UNDETERMINED")
     }
