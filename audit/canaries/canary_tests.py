@@ -44,7 +44,7 @@ from ..printing import shorten
 # simple formula is evaluated once on a grid. F⁻¹ is convex, so between two points it lies above the chords on both
 # sides, continued: the larger of them is used, which never refutes more than F⁻¹ itself, and is exact for polygons.
 
-_SPACING = 0.01  # of the grid, in log-odds
+_SPACING = 0.01  # of the grid, in log-odds (docs/decisions/0025-limits.md)
 _NEAR_ONE = 1.0 - 1e-6  # powers nearer to 1 are computed one by one
 
 
@@ -92,7 +92,7 @@ def _on_grid(reverse: Claim, lowest: float, highest: float) -> Callable[[float],
 
 
 _LEVELS = np.concatenate([np.linspace(0.0, 8.0, 49), np.linspace(8.5, 40.0, 64)])  # ε of lines above a curve
-_BELOW = 24  # privacy parameters below the claim that are tried for a bound
+_BELOW = 24  # privacy parameters below the claim that are tried for a bound (docs/decisions/0025-limits.md)
 _LEAST_TAIL = 1e-12  # p-values are not computed below
 
 

@@ -26,12 +26,14 @@ Part = Literal["length", "number", "last digits", "character", "word", "start", 
 
 _NUMBER = re.compile(r"((?<![\w.])[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?|\d+(?:\.\d+)?)")
 _WORD = re.compile(r"\b\w+\b")
-_NUMBERS, _CHARACTERS, _SHORT, _ENDS, _WORDS = 12, 8, 64, 2, 32  # columns of a kind; short texts have all characters
+# Columns of a kind; short texts have all characters: docs/decisions/0025-limits.md.
+_NUMBERS, _CHARACTERS, _SHORT, _ENDS, _WORDS = 12, 8, 64, 2, 32
 _MOST_COLUMNS = 200  # of several texts together, or one of each
 _RANKS: dict[Part, int] = {"number": 0, "template": 1, "word": 2, "length": 3, "last digits": 4}
 _HARDLY = 0.5  # share of different texts at a path where a table of texts is too sparse
-_LEAST = 3  # texts with a word, a start, an end or a template that is not rare
-_CLIPPED, _LONGEST = 1_000, 500  # characters at each end of a text that are read, and in a template
+_LEAST = 3  # texts with a word, a start, an end or a template that is not rare (docs/decisions/0025-limits.md)
+# Characters at each end of a text that are read, and in a template: docs/decisions/0025-limits.md.
+_CLIPPED, _LONGEST = 1_000, 500
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from .canary_guesses import LARGEST_LOG_ODDS
 # The probability that few enough of a walk's guesses are incorrect at one of several numbers of guesses.
 
 _DROPPED = 1e-20  # mass of a value at the ends that is no longer followed; it counts as having crossed
-_DIRECT = 512  # length up to which sums are formed directly
+_DIRECT = 512  # length up to which sums are formed directly (docs/decisions/0025-limits.md)
 
 
 @lru_cache(maxsize=1 << 12)
@@ -81,7 +81,8 @@ def _sum(distribution: Array, step: Array) -> Array:
 # 1 − κ is about the rate of incorrect guesses for which a share is best: from one in 10⁴ to nearly as many as right
 # ones.
 _SHARES = np.concatenate([1.0 - np.geomspace(1e-4, 0.9, 12), np.geomspace(0.02, 0.2, 6)])
-_EACH, _RATIO = 32, 1.1  # numbers of guesses that count one by one, and ratio of the later ones
+# Numbers of guesses that count one by one, and ratio of the later ones: docs/decisions/0025-limits.md.
+_EACH, _RATIO = 32, 1.1
 _FARTHEST = 60.0  # log-odds
 
 

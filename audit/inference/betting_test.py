@@ -35,7 +35,7 @@ from .guess_test import Guesses
 
 # Supporting lines of a claim's boundary: they lie above it everywhere and touch it at one point.
 
-_STEP = 1e-3  # of q or 1 − q, whichever is smaller
+_STEP = 1e-3  # of q or 1 − q, whichever is smaller (docs/decisions/0025-limits.md)
 _ACCURACY = 4.0 * WIDTH  # of the smaller of a boundary and its complement, for roots of Rényi claims too
 
 

@@ -29,9 +29,13 @@ from .event_test import LEAST_ALPHA, Counts, Direction, arcsine_angle, directed,
 
 EventCounts: TypeAlias = npt.NDArray[np.int64] | Array
 _DIRECTIONS: tuple[Direction, ...] = ("x", "y")
-_EXACT = 5  # exact tests that are made: those with the largest rough bounds
-_NEAR = 400  # events whose rough bounds are computed, those that exceed their levels' quantiles by most
-_SHORT_OF = 0.8  # share of its level's quantile by which an event exceeds the claim that is worth a closer look
+_EXACT = 5  # exact tests that are made: those with the largest rough bounds (docs/decisions/0025-limits.md)
+# Events whose rough bounds are computed, those that exceed their levels' quantiles by most:
+# docs/decisions/0025-limits.md.
+_NEAR = 400
+# Share of its level's quantile by which an event exceeds the claim that is worth a closer look:
+# docs/decisions/0025-limits.md.
+_SHORT_OF = 0.8
 _ANGLES = np.linspace(0.0, math.pi / 2, 9)[:, None]
 
 

@@ -38,11 +38,11 @@ from .floating_point_leaks import bit_columns
 from .picks import BINS, MOST, clear_cases, clear_keys, clear_pairs, clear_parities, digit_scores, have_keys
 from .table import table_columns
 
-_CURVES = 8  # coordinates or parts at most that have curves of their own
+_CURVES = 8  # coordinates or parts at most that have curves of their own (docs/decisions/0025-limits.md)
 SUM_CELLS = (8, 2)
 """Cells of a column in a learned sum: few keep weak signals in many columns, more follow strong ones."""
 
-_SHOWN = 3  # picks with columns of their own
+_SHOWN = 3  # picks with columns of their own (docs/decisions/0025-limits.md)
 NUMBERS = 4_000_000
 """Numbers on each dataset, at most, in a grown pilot and in columns that are compared: 32 megabytes."""
 
@@ -352,7 +352,7 @@ _IN_DESIGN = 1 << 24  # most numbers in the design, whose counts are then exact 
 # take away most of the rounding that differs between machines, and the grain nearly always the rest. Equal outputs
 # have equal scores, as sums of whole grains are exact in any order.
 _ASCENTS, _GRAIN = (np.float32,) * 4 + (np.float64,) * 6, 2.0**-24
-_FEW = 12  # different values of a column that all have a step of their own
+_FEW = 12  # different values of a column that all have a step of their own (docs/decisions/0025-limits.md)
 
 
 def additive(columns: Columns, x: Array, y: Array, bins: int) -> Additive | None:

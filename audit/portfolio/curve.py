@@ -35,7 +35,9 @@ _MOVES = 4  # rounds in which every ramp may move; 94% of the fits in tests stop
 _STEPS = (16, 4, 1)  # cells by which a knot moves
 _NEWTON_STEPS, _A_FEW = 30, 6  # most Newton steps of a fit (99% of them stop before), and of one that is only compared
 _LEAST_STEP, _LAST_STEP = 1e-4, 1e-3  # in log ratios: of steps that are not taken, and of a full one that is the last
-_SHORT_OF = 2.0  # by which a first ramp may miss its price and still be moved: it already has the best place
+# By which a first ramp may miss its price and still be moved, as it already has the best place:
+# docs/decisions/0025-limits.md.
+_SHORT_OF = 2.0
 
 
 def expected_log_ratio(at: Array, count_x: Array, count_y: Array, *, sloped: bool = False) -> Array:

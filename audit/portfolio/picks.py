@@ -116,7 +116,7 @@ def _largest(x: npt.NDArray[np.int64], y: npt.NDArray[np.int64]) -> Array:
 
 # Products of two columns.
 
-_RUNS = 50_000  # most runs on each dataset, which bound the time
+_RUNS = 50_000  # most runs on each dataset, which bound the time (docs/decisions/0025-limits.md)
 
 
 def clear_pairs(columns: Columns, x: Array, y: Array) -> Products | None:
@@ -164,7 +164,7 @@ def _products(values: Array) -> tuple[Array, Array]:
 
 _ALL_SETS = 18  # most columns of which all sets are compared: 2¹⁸ counts take two megabytes
 _OPERATIONS = 1e9  # most products of triples, which bound the time
-_SEARCHED = 1_000  # most clear sets, of which those of one or two columns are left out
+_SEARCHED = 1_000  # most clear sets, of which those of one or two columns are left out (docs/decisions/0025-limits.md)
 
 
 def clear_parities(columns: Columns, x: Array, y: Array) -> Parities | None:
@@ -276,9 +276,10 @@ def _signs(bits: Bits) -> npt.NDArray[np.float32]:
 # Keys of histograms and tables.
 
 _MOST_NUMBERS = 200_000  # in the outputs on which keys are compared
-_SHOWN, _SAMPLED = 200, 20  # outputs on each dataset that show whether there are keys, and how many
+# Outputs on each dataset that show whether there are keys, and how many: docs/decisions/0025-limits.md.
+_SHOWN, _SAMPLED = 200, 20
 _MOST_OF_ONE = 2_500  # numbers of an output: reading them takes milliseconds
-_MOST_NAMES = 4_000  # keys that are compared, the commonest
+_MOST_NAMES = 4_000  # keys that are compared, the commonest (docs/decisions/0025-limits.md)
 
 
 def have_keys(x: Outputs, y: Outputs) -> bool:
@@ -360,7 +361,7 @@ def _key_distances(
 # How a number is written.
 
 _DIVISORS = (2, 3, 4, 5, 7, 8, 9, 10, 11, 12, 13, 16)
-_FRACTIONS = 20  # cells for fractional parts
+_FRACTIONS = 20  # cells for fractional parts (docs/decisions/0025-limits.md)
 _FOR_DECIMALS = 5_000  # first numbers on each dataset whose decimals are counted, as text
 _FEW_ON_GRID = 3  # numbers with fewer decimals among the first from which it is looked at
 _HARDLY_RECUR = 0.9  # share of different fractional parts in the first runs of noise without a grid

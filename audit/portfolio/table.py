@@ -23,7 +23,7 @@ FEW = 64
 """Outcomes that are compared on the whole pilot, whether or not they recur."""
 
 _MOST_NUMBERS = 16_384  # numbers or words of known outcomes: at most 240 kB in a file of results, one line each
-_RECURRING, _MOSTLY = 0.2, 0.5  # shares of runs in outcomes that recur
+_RECURRING, _MOSTLY = 0.2, 0.5  # shares of runs in outcomes that recur (docs/decisions/0025-limits.md)
 MOST_OUTCOMES = 100_000
 """Most different outcomes whose counts are kept, the commonest ones."""
 

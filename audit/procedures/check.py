@@ -52,7 +52,8 @@ if TYPE_CHECKING:
 
 # Number of runs that an audit needs to detect a given excess, for the event that a first pilot chooses.
 
-_FIRST = 2_000  # runs of the first audit, whose pilot of a thousand says how many the second has
+# Runs of the first audit, whose pilot of a thousand says how many the second has: docs/decisions/0025-limits.md.
+_FIRST = 2_000
 _GROWTH = 1.1  # of the runs until they suffice, so that they exceed the need by a tenth at most
 _MARGIN = 0.96  # planned for slightly less than the request, since the event's frequency is only known at the end
 _ERRORS = (-2.0, 2.0)  # deviations of that frequency, in standard errors, for which the runs have to suffice too

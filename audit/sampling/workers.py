@@ -36,7 +36,7 @@ _START = 60.0  # seconds for the start of workers, beyond the time limit of the 
 _WATCH = 1.0  # seconds between checks of the parent process
 # The datasets are checked after each task if the plan has at most 2¹⁸ bytes, otherwise after one task in 256.
 _OFTEN, _SELDOM = 1 << 18, 256
-_FEW = 100  # rows of a dataset that is compared after each task in this process
+_FEW = 100  # rows of a dataset that is compared after each task in this process (docs/decisions/0025-limits.md)
 _SHOWN = 4  # tasks that a message names
 # Processes are worth their start from 64 tasks and 3 seconds of work, if each copies a plan of at most 2²⁵ bytes.
 _MANY, _LONG, _LARGE = 64, 3.0, 1 << 25

@@ -26,8 +26,8 @@ from .candidates import Candidate, Line, Pool
 
 MOST: Final = 1_152  # most numbers of a line of a domain that are visited before bisection
 AROUND: Final = 3  # places that are bisected, and groups of pairs that are varied
-DEPTH: Final = 5  # bisections of places
-_POWERS, _ROUND = 8, 128  # powers of two, and most round numbers
+DEPTH: Final = 5  # bisections of places (docs/decisions/0025-limits.md)
+_POWERS, _ROUND = 8, 128  # powers of two, and most round numbers (docs/decisions/0025-limits.md)
 _GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 
 

@@ -63,8 +63,11 @@ if TYPE_CHECKING:
 
 # Share of a search's runs for replays (docs/decisions/0019-record-and-replay.md), and their largest number.
 _SHARE, _MOST = 0.4, 4_000
-_EACH, _MOST_LEADERS = 150, 8  # runs for each pair that goes on trial, and the number of these
-_PATTERNS = 3  # one of so many is a usual pattern, because one path may show little of what noise decides
+# Runs for each pair that goes on trial, and the number of these: docs/decisions/0025-limits.md.
+_EACH, _MOST_LEADERS = 150, 8
+# One of so many is a usual pattern, because one path may show little of what noise decides:
+# docs/decisions/0025-limits.md.
+_PATTERNS = 3
 _LOOKED_AT = 5  # pairs on which it is tried whether the output shows the value of a line
 
 
@@ -187,7 +190,7 @@ def guided_by_replays(pool: Pool, sampler: Sampler, seed: int, budget: int, mete
 # The audit is that of the found pair, so that simplicity costs no power and no refutation. If it refutes, simpler pairs
 # go on trial with common random numbers, and the simplest one that an audit should refute is audited with fresh runs.
 
-_TRIES = 12  # trials of the largest length that the runs allow
+_TRIES = 12  # trials of the largest length that the runs allow (docs/decisions/0025-limits.md)
 
 
 @dataclass(slots=True)

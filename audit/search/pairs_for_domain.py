@@ -39,7 +39,7 @@ from .row_pairs import RowPairs, SeveralTablePairs, Split, SplitPairs, TablePair
 
 # Pairs from the caller: a list of pairs, a function that generates pairs, listed values or a Hypothesis strategy.
 
-_GIVEN = 200  # values drawn from a strategy, and most initial pairs of listed values
+_GIVEN = 200  # values drawn from a strategy, and most initial pairs of listed values (docs/decisions/0025-limits.md)
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,7 +290,7 @@ def _towards(dataset: Any, other: Any, adjacency: Within, distance: float) -> It
 
 # Pairs of query answers: a base, and a step as long as neighbours may be apart.
 
-_N_PLACES: Final = 6  # most positions of a base that `_places` returns
+_N_PLACES: Final = 6  # most positions of a base that `_places` returns (docs/decisions/0025-limits.md)
 
 
 @dataclass(frozen=True, slots=True)

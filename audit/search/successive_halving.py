@@ -218,8 +218,10 @@ def _apart(x: Floats, y: Floats) -> float:
     return float(np.sum(moved) + np.sum(widened))
 
 
-_CHUNKS = 32  # parts of a pilot that are compared; with smaller counts than parts their spread says nothing
-_LEAST_ERROR = 0.02  # the smallest error that it can show
+# Parts of a pilot that are compared; with smaller counts than parts their spread says nothing:
+# docs/decisions/0025-limits.md.
+_CHUNKS = 32
+_LEAST_ERROR = 0.02  # the smallest error that it can show (docs/decisions/0025-limits.md)
 
 
 def relative_error(event: Event, x: Outputs, y: Outputs) -> float:
@@ -415,9 +417,9 @@ class Trial:
 # neighbours. A line is swept at hundreds of numbers, and again between the places where the outputs differ most.
 
 SHARE = 10  # one run in ten of a search is for sweeps
-_RUNS = 8  # of each pair
+_RUNS = 8  # of each pair (docs/decisions/0025-limits.md)
 _BISECTION = 4 * _RUNS * AROUND * DEPTH  # most runs: on each side of a place, on x and on y
-_TOGETHER = 8  # pairs of all lines that join the search
+_TOGETHER = 8  # pairs of all lines that join the search (docs/decisions/0025-limits.md)
 _SLOW = 0.2  # seconds for a pair from which workers are worth the effort to ask them
 
 

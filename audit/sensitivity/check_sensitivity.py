@@ -263,7 +263,7 @@ def _norm(sizes: Numbers, norm: Norm) -> float:
 
 # Pairs compared by the query's answers: every dataset is evaluated once, and the first ones twice.
 
-_REPEATED = 8  # datasets that are evaluated twice at once
+_REPEATED = 8  # datasets that are evaluated twice at once (docs/decisions/0025-limits.md)
 _MOST_KEPT = 2**23  # numbers in the answers that are kept: 64 megabytes
 
 
