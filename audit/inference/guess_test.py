@@ -104,8 +104,8 @@ def guesses_by_coins(first: Counts, second: Counts, rng: np.random.Generator) ->
 def guesses_in_batch(first: Counts, second: Counts, rng: np.random.Generator) -> Guesses | None:
     """Return correct and incorrect guesses among the runs of a batch, with coins until one dataset has no more runs.
 
-    When the coins end depends only on the coins. All but the last are drawn at once; if they already need too many
-    runs, which has probability 1e-6, there are no guesses.
+    When the coins end depends only on the coins. All but the last are drawn at once; with probability 1e-6 they already
+    need too many runs, and there are no guesses.
     """
     runs = first.runs_x
     at_once = max(0, 2 * runs - math.ceil(_AT_ONCE * math.sqrt(2.0 * runs)))

@@ -77,8 +77,8 @@ class Words:
     """What a result says; `Result` has each text under the same name unless noted."""
 
     sentence: str
-    headline: str = ""  # the sentence if there is no other
-    claimed: str = ""  # where nothing else is the claim
+    headline: str = ""  # empty if the sentence is the headline
+    claimed: str = ""  # only for results without a claim
     measured: str = ""
     seen: str = ""
     remarks: tuple[str, ...] = ()

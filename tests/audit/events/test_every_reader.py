@@ -177,7 +177,7 @@ def test_all_readers_agree_on_what_is_equal(one, other):
 
 
 def flattened(outputs: list[Any], form: Form | None) -> list[Any]:
-    """Return the keys of outputs, each drawn in a block of its own or all in one."""
+    """Return the keys of outputs that are drawn in one block each, or all in one."""
     alone = [outcome_key(outcome_list(as_outputs([output], 1, "m", form))[0]) for output in outputs]
     assert alone == [*map(outcome_key, outcome_list(as_outputs(outputs, len(outputs), "m", form)))]
     return alone

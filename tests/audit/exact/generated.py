@@ -44,7 +44,7 @@ GRAMMAR = {
     "items": ["range(2)", "(0, 3)", "list(held[:2])", "range(3)"],
     "end": ["break", "continue"],
 }  # fmt: skip
-"""What each symbol may stand for; at a certain depth, only what has no symbol of its own kind."""
+"""What each symbol may stand for; at the greatest depth only what contains no further symbol of its kind."""
 
 
 def written(numbers, symbol, depth=0):

@@ -183,7 +183,7 @@ def test_the_evidence_is_what_is_tested():
     ]
     betting = {"counts": THRICE, "interim_analyses": (), "stopped": "refuted"}
     for is_closed, how in ((False, "occurred 3 times as often on x"), (True, "is 3 times as likely on x")):
-        # Frequencies in the runs that an event was learned on are no likelihoods.
+        # In the runs on which an event was learned, its frequencies are not likelihoods.
         found = audited(PureDP(1.0), SequentialResult, is_closed=is_closed, **betting)
         assert found.event_in_words == f"output ≤ 0.5 {how}"
 
