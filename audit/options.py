@@ -32,7 +32,7 @@ LEAST_SEARCH = 400  # fewest runs of a search for the worst pair
 MOST_JOBS = 1024  # most workers; a phase has at most four tasks for each
 MOST_IN_BLOCK = 1 << 17  # most runs, or numbers, in a block: a megabyte, the fastest of 2¹⁵ … 2¹⁷
 USUAL_RUNS = 1_000_000  # runs on each dataset without a number in the call: .2 s for vectorised noise
-_MOST_BINS = 128  # each has a share of alpha and its line in a table
+_MOST_BINS = 128  # each has a share of alpha and its line in a table (docs/decisions/0025-limits.md)
 LONGEST_NAME = 1000  # characters, so that a name or a path is not a pasted dataset
 _SEEDS = 1 << 256  # a seed has at most 256 bits, twice those of the pool of numpy's seed sequences
 

@@ -424,7 +424,7 @@ class NumberCells(Partition):
 # A small table of the pilot outputs for the figures of a report.
 
 # The figure shows shares of these runs to .2%. As many bins, or named outcomes, can be told apart in its width; no
-# verdict depends on them.
+# verdict depends on them (docs/decisions/0025-limits.md).
 _RUNS, _BINS, _OUTCOMES = 100_000, 40, 24
 
 

@@ -163,7 +163,7 @@ def _products(values: Array) -> tuple[Array, Array]:
 # Parities of three or more columns.
 
 _ALL_SETS = 18  # most columns of which all sets are compared: 2¹⁸ counts take two megabytes
-_OPERATIONS = 1e9  # most products of triples, which bound the time
+_OPERATIONS = 1e9  # most products of triples, which bound the time (docs/decisions/0025-limits.md)
 _SEARCHED = 1_000  # most clear sets, of which those of one or two columns are left out (docs/decisions/0025-limits.md)
 
 

@@ -692,15 +692,22 @@ class _Determined:
 
 _MOST_MATCHED: Final = 40_000
 """Pairs of calls of a line that are compared; with more, the order counts if both runs made as many calls."""
-_MOST_DRAWN: Final = 2_000  # numbers, beyond which none is determined: each takes some dozens of reruns of all calls
-_WORK: Final = 4_000  # calls in the reruns for one change of each number: with many calls, fewer numbers are tried
+# Numbers, beyond which none is determined: each takes some dozens of reruns of all calls
+# (docs/decisions/0025-limits.md).
+_MOST_DRAWN: Final = 2_000
+# Calls in the reruns for one change of each number: with many calls, fewer numbers are tried
+# (docs/decisions/0025-limits.md).
+_WORK: Final = 4_000
 _MIXED: Final = 0.01
 """A change that others undo but for so much of it does not show by itself."""
-_LARGE: Final = 3.0  # scales: an answer that is only rounded or clamped nearby changes with such a step
+# Scales: an answer that is only rounded or clamped nearby changes with such a step (docs/decisions/0025-limits.md).
+_LARGE: Final = 3.0
 _TAILS: Final = (1e-9, 1e-6, 1e-3, 0.02, 0.15, 0.5)
 """Both tails of the values that are tried; rarer ones would show in no audit."""
 _WHOLE: Final = True
-_SWAPPED: Final = 4  # other numbers that are exchanged with one; a sorted output forgets the order of all of them
+# Other numbers that are exchanged with one; a sorted output forgets the order of all of them
+# (docs/decisions/0025-limits.md).
+_SWAPPED: Final = 4
 
 
 def _of_sets(distribution: Distribution, cuts: Array) -> Distribution:

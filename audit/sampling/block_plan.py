@@ -107,7 +107,9 @@ _PHASES: tuple[Phase, ...] = ("pilot", "main")
 # An audit has 256 (looped: 128) blocks, or fewer where blocks would hold fewer than 32 runs. The main phase, which may
 # have only half of the runs, then still has 32, as a pilot. Sizes never depend on run times: seeds belong to blocks.
 _BLOCKS, _LOOPED_BLOCKS, _SMALL = 256, 128, 32
-_PILOT_BLOCKS = 32  # of a long pilot; in a shorter one a block still has all outputs that a fingerprint reads
+# Of a long pilot; in a shorter one a block still has all outputs that a fingerprint reads
+# (docs/decisions/0025-limits.md).
+_PILOT_BLOCKS = 32
 _BY_CHANCE = 1e-9  # outputs of different noise that agree with a smaller probability are not taken to agree by chance
 _AGAIN = "whether the first block comes again"
 _HEADS = "the first runs"

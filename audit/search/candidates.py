@@ -206,7 +206,9 @@ def initial_pairs(available: int, budget: int) -> int:
 PairCheck = Callable[[Any, Any, float], Any]
 Accepted = TypeVar("Accepted")
 
-_MOST_PATTERNS = 1_000  # bounds the time for listing pairs, of which domains with many columns have endlessly many
+# Bounds the time for listing pairs, of which domains with many columns have endlessly many
+# (docs/decisions/0025-limits.md).
+_MOST_PATTERNS = 1_000
 _TRIES = 40  # attempts for each new pair
 
 
